@@ -281,10 +281,12 @@ typedef struct RtStart {  /* start = weights(file, only, except) */
 } RtStart;
 /* keep = best(result), stop = patience(epochs, result), schedule = plateau(result, ...) */
 typedef struct RtWatch {
-    const char *result; /* "validation_loss"; NULL: none is watched */
-    bool larger;        /* a larger value is better */
-    int64_t epochs;     /* stop: training ends after this many epochs without a new best value;
+    const char *result;  /* "validation_loss"; NULL: none is watched */
+    bool larger;         /* a larger value is better */
+    int64_t epochs;      /* stop: training ends after this many epochs without a new best value;
                          * plateau: the rate falls after more than this number */
+    const char *meaning; /* a metric of the recipe: a hash of its definition, for checkpoints; else
+                          * NULL */
 } RtWatch;
 enum { RT_AVERAGE_NONE, RT_AVERAGE_EMA, RT_AVERAGE_SWA };
 typedef struct RtRecipe {
@@ -483,6 +485,9 @@ typedef struct RtProgram {
     const RtOutput *output; /* with several outputs or targets; else NULL: one output */
     int noutput;
     int compared[RT_TARGETS]; /* for each target: index in `output` of what its metrics compare */
+    /* csv: for each target, the index of a parameter of the layer that computes its output; -1:
+     * none */
+    int head[RT_TARGETS];
     const struct RtParam *input_mean; /* the mean training sample, which is subtracted; or NULL */
     bool mixes; /* augment mixes samples of a batch: each rank reads whole batches in training */
     int nmetric;

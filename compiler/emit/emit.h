@@ -121,6 +121,9 @@ typedef struct EmitTarget {
  * network, recipe, batch, shards and dtype, but not the data set, the seed, lines of the file or
  * kernels.  It covers the number of epochs only if the schedule depends on this number. */
 const char *emit_hash(Arena *a, const Graph *forward, const char *dtype);
+/* A hash of a metric of the recipe: its expression, and which values are better.  test: the graph
+ * of an evaluation, as the front end made it. */
+const char *emit_meaning(Arena *a, const Graph *test, const Measure *m);
 /* Whether the textbook count of FLOPs includes n: products and attention (OP_FLOPS). */
 bool emit_counts_flops(const Node *n);
 /* Textbook FLOPs per sample, forward and backward; a multiply-add counts as two. */

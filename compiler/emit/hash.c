@@ -2,11 +2,12 @@
 #include "emit/emit.h"
 #include "ops/op.h"
 
-static void add_node(Text *t, const Node *n)
+/* number: of each node, by its id; NULL: the id itself. */
+static void add_node(Text *t, const Node *n, const int *number)
 {
-    text_printf(t, "%d=%s(", n->id, n->op->name);
+    text_printf(t, "%d=%s(", number ? number[n->id] : n->id, n->op->name);
     for (int i = 0; i < n->nin; i++)
-        text_printf(t, "%d,", n->in[i]->id);
+        text_printf(t, "%d,", number ? number[n->in[i]->id] : n->in[i]->id);
     text_add(t, "){");
     for (int i = 0; i < n->nattr; i++) {
         const Attr *a = &n->attr[i];
@@ -91,7 +92,7 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     const Schedule *c = &r->schedule;
 
     for (int i = 0; i < g->nnode; i++)
-        add_node(&t, g->node[i]);
+        add_node(&t, g->node[i], NULL);
     for (int i = 0; i < g->nloop; i++)
         add_loop(&t, g->loop[i]);
     text_printf(&t, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %d\n", o->kind, o->lr,
@@ -106,7 +107,8 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     if (c->kind == SCHED_ONE_CYCLE || c->kind == SCHED_RESTARTS)
         text_printf(&t, " %.17g %.17g %.17g", c->start, c->rise, c->first);
     if (c->kind == SCHED_PLATEAU)
-        text_printf(&t, " %s %lld %.17g %lld", c->watch.result, (long long)c->watch.epochs,
+        text_printf(&t, " %s%s %lld %.17g %lld", c->watch.result,
+                    c->watch.meaning ? c->watch.meaning : "", (long long)c->watch.epochs,
                     c->threshold, (long long)c->cooldown);
     text_printf(&t, "\n%.17g %.17g %.17g %lld %lld %s\n", r->clip_norm, r->clip_value,
                 r->data.scale, (long long)r->batch, (long long)r->shards, dtype);
@@ -120,5 +122,34 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     if (r->average.kind)
         text_printf(&t, "average %d %.17g %lld\n", r->average.kind, r->average.decay,
                     (long long)r->average.from);
+    return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
+}
+
+/* Numbers the nodes that node n needs, from 1 on in their order; the others get 0. */
+static int *numbers_of(Arena *a, const Graph *g, const Node *n)
+{
+    int *number = arena_alloc(a, sizeof *number * (size_t)(g->next_id + 1)), last = 0;
+
+    number[n->id] = 1;
+    for (int i = g->nnode; i-- > 0;) { /* a node comes after its inputs, but not in a loop */
+        number[g->node[i]->id] |= g->node[i]->loop != NULL;
+        for (int k = 0; number[g->node[i]->id] && k < g->node[i]->nin; k++)
+            number[g->node[i]->in[k]->id] = 1;
+    }
+    for (int i = 0; i < g->nnode; i++)
+        if (number[g->node[i]->id])
+            number[g->node[i]->id] = ++last;
+    return number;
+}
+
+const char *emit_meaning(Arena *a, const Graph *g, const Measure *m)
+{
+    const int *number = numbers_of(a, g, g->metric[graph_metric(g, m->name)].node);
+    Text t = text_new(a);
+
+    text_printf(&t, "%d\n", m->better);
+    for (int i = 0; i < g->nnode; i++)
+        if (number[g->node[i]->id])
+            add_node(&t, g->node[i], number);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }

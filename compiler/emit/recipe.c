@@ -121,9 +121,13 @@ static void start_fields(Writer *w, Text *t, const StartSpec *s)
 
 static void watch_fields(Arena *a, Text *t, const char *key, const Watch *w)
 {
-    if (w->result)
-        text_printf(t, "        .%s = {.result = %s, .larger = %s, .epochs = %lld},\n", key,
-                    quote_c(a, w->result), w->larger ? "true" : "false", (long long)w->epochs);
+    if (!w->result)
+        return;
+    text_printf(t, "        .%s = {.result = %s, .larger = %s, .epochs = %lld", key,
+                quote_c(a, w->result), w->larger ? "true" : "false", (long long)w->epochs);
+    if (w->meaning)
+        text_printf(t, ", .meaning = %s", quote_c(a, w->meaning));
+    text_add(t, "},\n");
 }
 
 void recipe_write(Writer *w, Text *t)

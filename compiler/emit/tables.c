@@ -426,6 +426,16 @@ static void one_fields(Writer *w, Text *t)
     target_fields(w, t);
 }
 
+/* A table: the layers of the outputs of targets. */
+static void head_fields(const Graph *g, Text *t)
+{
+    text_add(t, "    .head = {");
+    for (int i = 0; i < g->recipe.ntarget; i++)
+        text_printf(t, "%s%d", i ? ", " : "",
+                    g->recipe.target[i].head ? param_index(g, g->recipe.target[i].head) : -1);
+    text_add(t, "},\n");
+}
+
 /* Shapes of samples and outputs, and the metrics. */
 static void sample_fields(Writer *w, Text *t)
 {
@@ -436,6 +446,8 @@ static void sample_fields(Writer *w, Text *t)
         several_fields(w, t);
     else
         one_fields(w, t);
+    if (g->recipe.data.columns)
+        head_fields(g, t);
     if (g->input->nin > 0)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     if (augment_mixes(&g->recipe.augment))

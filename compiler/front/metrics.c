@@ -119,6 +119,28 @@ static Compared comparison_of(const Graph *g, const Node *output, const Node *ta
     return found;
 }
 
+/* The nearest parameter before a node: one of the layer that computes it. */
+static const Param *param_before(const Graph *g, const Node *n)
+{
+    const Node **queue = arena_alloc(g->arena, sizeof *queue * (size_t)(g->next_id + 1));
+    bool *seen = arena_alloc(g->arena, sizeof *seen * (size_t)(g->next_id + 1));
+    int first = 0, end = 0;
+    queue[end++] = n;
+    for (seen[n->id] = true; first < end && !queue[first]->param; first++)
+        for (int k = 0; k < queue[first]->nin; k++)
+            if (!seen[queue[first]->in[k]->id]) {
+                seen[queue[first]->in[k]->id] = true;
+                queue[end++] = queue[first]->in[k];
+            }
+    return first < end ? queue[first]->param : NULL;
+}
+
+static void set_compared(Graph *g, int k, const Node *output)
+{
+    g->recipe.target[k].compared = output ? index_of(g, output) : 0;
+    g->recipe.target[k].head = output ? param_before(g, output) : NULL;
+}
+
 /* Adds the metrics of a target that is numbers.  For errors: the mean absolute error, and the mean
  * squared error, from which the runtime makes rmse and r2.  r2 compares with the mean of the
  * targets, which is not useful for images. For truths: the accuracy of each number; for masks also
@@ -133,7 +155,7 @@ static void add_number_metrics(Graph *g, Span at, int k)
         output = lower_output(g, i);
         how = comparison_of(g, output, g->targets[k]);
     }
-    g->recipe.target[k].compared = index_of(g, output);
+    set_compared(g, k, output);
     if (how == COMPARED_ERRORS) {
         add_metric(g, "mae", "l1", at, output, k);
         add_metric(g, "rmse", "mse", at, output, k);
@@ -160,7 +182,7 @@ static void add_metrics(Graph *g, Span at, int k)
     const Node *loss = output ? classes_loss(g, output, g->targets[k]) : NULL;
     const bool pixels = loss && node_attr(loss, "pixels");
     const char *op = pixels ? "accuracy" : output ? accuracy_of(g, output, g->targets[k]) : NULL;
-    g->recipe.target[k].compared = output ? index_of(g, output) : 0;
+    set_compared(g, k, output);
     if (op)
         add_metric(g, "accuracy", op, at, pixels ? loss->in[0] : output, k);
 }

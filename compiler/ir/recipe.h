@@ -62,10 +62,11 @@ bool optimizer_trusts(const Optimizer *o);
 /* A result that training watches after each epoch: of the validation split; a schedule can also
  * watch one of the test split. */
 typedef struct Watch {
-    const char *result; /* "validation_loss"; NULL: none is watched */
-    bool larger;        /* a larger value is better */
-    int64_t epochs;     /* patience: training ends after this many epochs without a new best
+    const char *result;  /* "validation_loss"; NULL: none is watched */
+    bool larger;         /* a larger value is better */
+    int64_t epochs;      /* patience: training ends after this many epochs without a new best
                          * value; a rate falls after more than this number */
+    const char *meaning; /* a metric of the recipe: a hash of its definition (emit_meaning) */
     Span span;
 } Watch;
 
@@ -137,7 +138,9 @@ typedef struct TargetSpec {
     int64_t ignored;     /* the class ignored - 1 is not scored; 0: all are */
     bool truths;         /* NUMBERS from 0 to 1: a loss compares them by sigmoid_cross_entropy */
     int compared;        /* index of the output that its metrics compare */
-    bool bad;            /* has an error, which is reported */
+    /* a parameter of the layer that computes this output; NULL: there is none */
+    const struct Param *head;
+    bool bad; /* has an error, which is reported */
     Span span;
 } TargetSpec;
 

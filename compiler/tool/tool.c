@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "cpu/cpu.h"
 #include "cuda/cuda.h"
+#include "front/train.h"
 #include "ops/step_price.h"
 #include "pictures/pictures.h"
 #include "runtime/constants.h"
@@ -159,6 +160,17 @@ bool tool_take_recipe(Command *c, Front *f, Diag *d)
     return true;
 }
 
+static void set_hashes(Command *c, const Front *f, Arena *a)
+{
+    Recipe *r = &f->train->recipe;
+    Watch *const watch[] = {&r->keep, &r->stop, &r->schedule.watch};
+    for (size_t i = 0; i < sizeof watch / sizeof *watch; i++) {
+        const Measure *m = watch[i]->result ? measure_of(r, watch[i]->result) : NULL;
+        watch[i]->meaning = m ? emit_meaning(a, f->test, m) : NULL;
+    }
+    c->hash = emit_hash(a, f->train, f->recipe.dtype);
+}
+
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
@@ -209,7 +221,7 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
     if (c->kind == COMMAND_EMIT && !write_forward(c, f, d))
         return false;
     if (f->train) /* before the passes change the graph */
-        c->hash = emit_hash(diag_arena(d), f->train, f->recipe.dtype);
+        set_hashes(c, f, diag_arena(d));
     return choose_machine(c, f, d);
 }
 

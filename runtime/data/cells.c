@@ -72,12 +72,15 @@ static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target
         if (d < best)
             best = d, nearest = i;
     }
-    rt_die("%s, which no row of the training split has%s%s: correct it, or %s",
-           sheet_shown(&t->sheet, row, k), nearest >= 0 ? ", did you mean " : ", whose values are ",
+    rt_die("%s, which %s%s%s: correct it, or %s", sheet_shown(&t->sheet, row, k),
+           t->trained ? "the weights do not know" : "no row of the training split has",
+           nearest >= 0 ? ", did you mean " : ", whose values are ",
            nearest >= 0 ? rt_format("'%.*s'?", (int)c->value.piece[nearest].length,
                                     c->value.piece[nearest].bytes)
                         : places_values_text(c),
-           target ? "remove the row" : "write csv(..., unknown = other)");
+           !target      ? "write csv(..., unknown = other)"
+           : t->trained ? "load the weights without the layer of this target: --except"
+                        : "remove the row");
 }
 
 static void put_real(const Tabular *t, char *at, int64_t i, double v)

@@ -64,9 +64,9 @@ static void put_column(FILE *f, const Column *c)
     }
 }
 
-void columns_keep_inputs(void)
+void columns_forget_target(int k)
 {
-    now.inputs_only = true;
+    now.anew[k] = true;
 }
 
 void columns_take(const Columns *c)

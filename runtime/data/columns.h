@@ -19,8 +19,9 @@ typedef struct Column {
 typedef struct Columns {
     Column *at; /* the inputs, then the targets */
     int64_t ninput, n;
-    bool inputs_only; /* the training split determines the targets anew */
-    char *text;       /* the saved form */
+    /* a part of weights is loaded: target k is determined anew by the training split */
+    bool anew[RT_TARGETS];
+    char *text; /* the saved form */
     int64_t text_bytes;
 } Columns;
 
@@ -36,9 +37,9 @@ const Columns *columns_now(void); /* the columns of this run; NULL: none */
 /* Makes these columns those of the run. */
 void columns_take(const Columns *c);
 
-/* Keeps only the inputs of the run's columns: those of weights of which a part is loaded, for other
- * targets or classes. */
-void columns_keep_inputs(void);
+/* Forgets target k of the run's columns, which come from weights of which a part is loaded: it can
+ * be another target, or have other classes. */
+void columns_forget_target(int k);
 
 /* Makes the columns of a saved form those of the run; false if the form is damaged. */
 bool columns_read(const char *text, int64_t bytes);

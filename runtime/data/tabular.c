@@ -48,20 +48,30 @@ static const char *targets_text(const Columns *c)
     return *all ? all : "no target";
 }
 
+/* The column of weights for a column of the targets of the recipe; NULL: they have none. */
+static const Column *known_target(const RtProgram *p, const Columns *known, int64_t column)
+{
+    const char *name = p->recipe.table.target.name[column];
+    for (int64_t i = known->ninput; i < known->n; i++)
+        if (strcmp(known->at[i].name, name) == 0)
+            return &known->at[i];
+    return NULL;
+}
+
 /* Dies if the weights have learned other columns than the targets of the recipe, or classes where
  * the recipe has numbers. */
 static void check_known_targets(const RtProgram *p, const Columns *known)
 {
-    const RtNames *target = &p->recipe.table.target;
-    bool same = known->n - known->ninput == target->n;
+    bool same = true, all = true, ordered = true;
     int64_t column = 0;
     for (int k = 0; k < number_of_targets(p); k++)
-        for (int64_t i = columns_of_target(p, k); i > 0 && same; i--, column++) {
-            const Column *c = &known->at[known->ninput + column];
-            same =
-                strcmp(c->name, target->name[column]) == 0 && c->category == target_is_class(p, k);
+        for (int64_t i = columns_of_target(p, k); i > 0; i--, column++) {
+            const Column *c = known_target(p, known, column);
+            all = all && !known->anew[k];
+            ordered = ordered && c == &known->at[known->ninput + column];
+            same = same && (known->anew[k] || (c && c->category == target_is_class(p, k)));
         }
-    if (!same)
+    if (!same || (all && !(ordered && known->n - known->ninput == column)))
         rt_die("the weights have learned %s from a table, which are not the targets of %s: use "
                "weights that this program has saved",
                targets_text(known), p->model);
@@ -73,8 +83,7 @@ static void use_inputs(Tabular *t)
     const RtNames *listed = &t->recipe->input;
     Sheet *s = &t->sheet;
     if (known) {
-        if (!known->inputs_only)
-            check_known_targets(t->p, known);
+        check_known_targets(t->p, known);
         for (int64_t k = 0; k < known->ninput; k++)
             sheet_use(s, known->at[k].name);
     } else if (listed->n > 0) {
@@ -136,13 +145,34 @@ static void fill(Tabular *t, int64_t n)
     }
 }
 
-/* Sets the columns of the run: those of weights, or those that this split determines; or inputs of
- * weights, and targets of this split. */
+static bool any_anew(const RtProgram *p, const Columns *known)
+{
+    bool any = false;
+    for (int k = 0; k < number_of_targets(p); k++)
+        any = any || known->anew[k];
+    return any;
+}
+
+/* Replaces the inputs and the targets that weights determine. */
+static void keep_known(const RtProgram *p, const Columns *known, Columns *c)
+{
+    int64_t column = 0;
+    for (int64_t i = 0; i < known->ninput; i++)
+        c->at[i] = known->at[i];
+    for (int k = 0; k < number_of_targets(p); k++)
+        for (int64_t i = columns_of_target(p, k); i > 0; i--, column++)
+            if (!known->anew[k])
+                c->at[c->ninput + column] = *known_target(p, known, column);
+}
+
+/* Sets the columns of the run: those of weights, or those that this split determines; or inputs and
+ * some targets of weights, and the other targets of this split. */
 static void learn(Tabular *t, const char *split)
 {
     const RtProgram *p = t->p;
     const Columns *known = columns_now();
-    if (!known || known->inputs_only) {
+    t->trained = known && strcmp(split, "train") == 0;
+    if (!known || any_anew(p, known)) {
         bool *class = rt_alloc(sizeof *class * (size_t)(t->recipe->target.n + 1));
         int64_t column = 0;
         if (strcmp(split, "train") != 0)
@@ -154,8 +184,8 @@ static void learn(Tabular *t, const char *split)
                 class[column++] = target_is_class(p, k);
         columns_learn(t->recipe, &t->sheet, t->sheet.used - t->recipe->target.n, class,
                       &t->columns);
-        for (int64_t k = 0; known && k < known->ninput; k++)
-            t->columns.at[k] = known->at[k];
+        if (known)
+            keep_known(p, known, &t->columns);
         columns_take(&t->columns);
     }
     t->columns = *columns_now();

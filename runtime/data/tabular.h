@@ -22,6 +22,7 @@ typedef struct Tabular {
     Columns columns;
     Place *place; /* [columns.ninput] */
     bool targets; /* the sheet has the columns of the targets, too */
+    bool trained; /* weights determine columns of the training split, too */
 } Tabular;
 
 /* ---- the inputs and targets of the program */

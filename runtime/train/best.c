@@ -75,19 +75,31 @@ bool best_restore(const Best *b, Net *n, int64_t epoch)
     return true;
 }
 
+enum { NAME = 160 }; /* bytes of a result's name in a checkpoint */
+
+/* Writes the name: two recipes can give one name to different metrics. */
+static void write_name(const RtWatch *w, char *name)
+{
+    snprintf(name, NAME, "%s%s%s", w->result, w->meaning ? ":" : "", w->meaning ? w->meaning : "");
+}
+
 void best_mark_text(const RtWatch *w, const Mark *m, char *text, size_t room)
 {
-    snprintf(text, room, "%s %lld %lld %a", w->result, (long long)m->epoch, (long long)m->total,
+    char name[NAME];
+    write_name(w, name);
+    snprintf(text, room, "%s %lld %lld %a", name, (long long)m->epoch, (long long)m->total,
              m->value);
 }
 
 bool best_mark_read(const RtWatch *w, const char *text, Mark *m)
 {
-    const size_t n = strlen(w->result);
+    char name[NAME];
+    write_name(w, name);
+    const size_t n = strlen(name);
     long long epoch, total;
     int at = 0;
     char *end;
-    if (strncmp(text, w->result, n) != 0 ||
+    if (strncmp(text, name, n) != 0 ||
         sscanf(text + n, " %lld %lld %n", &epoch, &total, &at) != 2 || at == 0)
         return false;
     const double value = strtod(text + n + at, &end);

@@ -135,14 +135,13 @@ static bool same_layer(const char *a, const char *b)
     return n > 0 && n == layer_length(b) && strncmp(a, b, (size_t)n) == 0;
 }
 
-/* Whether all parameters of the last layer are loaded: its outputs then mean what they meant in the
- * file. */
-static bool last_loaded(const RtProgram *p, const Pick *k)
+/* Whether all parameters of the layer of parameter `head` are loaded: its outputs then mean what
+ * they meant in the file. */
+static bool layer_loaded(const RtProgram *p, const Pick *k, int head)
 {
-    const char *last = p->nparam ? p->param[p->nparam - 1].name : "";
-    bool all = true;
+    bool all = head >= 0;
     for (int i = 0; i < p->nparam; i++)
-        all = all && (k->take[i] || !same_layer(last, p->param[i].name));
+        all = all && (k->take[i] || !same_layer(p->param[head].name, p->param[i].name));
     return all;
 }
 
@@ -156,8 +155,9 @@ void pick_words(const RtProgram *p, Pick *k)
                strerror(errno), p->recipe.table.given ? "columns" : "vocabulary");
     k->vocabulary = !fits_any(&s->except, ST_VOCABULARY) && vocab_of_weights(p, s->file);
     k->columns = !fits_any(&s->except, ST_COLUMNS) && columns_of_weights(p, s->file);
-    if (k->columns && !last_loaded(p, k))
-        columns_keep_inputs();
+    for (int i = 0; k->columns && i < RT_TARGETS; i++)
+        if (!layer_loaded(p, k, p->head[i]))
+            columns_forget_target(i);
 }
 
 /* ---- names for people */

@@ -44,6 +44,8 @@ static bool improves(const RtRecipe *r, double best, double v)
 {
     if (isnan(v) || isnan(best))
         return !isnan(v);
+    if (isinf(best)) /* inf - inf would be NaN */
+        return r->plateau.larger ? v > best : v < best;
     const double least = r->threshold * fabs(best);
     return r->plateau.larger ? v > best + least : v < best - least;
 }

@@ -110,8 +110,23 @@ build own.tn least --set "keep=best(validation_weighted)"
 ./least --log least.log > out
 best=$(field least.log epoch validation_weighted | tr ' ' '\n' | grep . | sort -g | head -n 1)
 same "keep = best: the smallest" "$best " "$(field least.log best validation_weighted)"
+# The best value of another metric with the same name is none, in a resumed run; that of the same metric beside another one is.
+sed 's/larger(near = /larger(far = tail(output, y, 2.0)), smaller(near = /' own.tn > other.tn
+build other.tn other --set "keep=best(validation_near)"
+build own.tn near --set "keep=best(validation_near)"
+sed 's/larger(near = /larger(far = tail(output, y, 2.0), near = /' own.tn > beside.tn
+build beside.tn beside --set "keep=best(validation_near)"
+rm -rf c; ./near --epochs 2 --checkpoint c > out; cp -r c d
+./other --checkpoint c --resume > out 2>&1
+grep -q "has no best validation_near: 'keep' counts from epoch 3 on" out && ok || bad "a resume takes the best value of another metric: $(cat out)"
+succeeds "beside another metric" ./beside --checkpoint d --resume
+! grep -q "has no best" out && ok || bad "a resume forgets the best value: $(cat out)"
+build other.tn other --set "schedule=plateau(test_near)"
+build own.tn near --set "schedule=plateau(test_near)"
+rm -rf c; ./near --epochs 2 --checkpoint c > out
+refuses "plateau of another metric" "was made by another program" ./other --checkpoint c --resume
 refuses "scripts" "own.tn:7:.*--to pytorch writes no scripts with metrics of the recipe" "$TENON" emit own.tn --to pytorch -o script
-refuses "the way out" "help: leave them out: --set metrics=\[\]" "$TENON" emit own.tn --to pytorch -o script
+refuses "the way out" "help: leave out metrics, and keep, stop, plateau and expect where they name one" "$TENON" emit own.tn --to pytorch -o script
 refuses "plateau of a metric without an order" "'schedule' does not know whether larger values of 'bias' are better" "$TENON" check own.tn --set "schedule=plateau(test_bias)"
 
 grep -q "^metrics of the recipe, in evaluations only: near (larger is better), weighted (smaller is better), first .*, bias$" <<< "$("$TENON" show own.tn)" && ok || bad "show"

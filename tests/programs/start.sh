@@ -229,6 +229,29 @@ END_TN
     succeeds "other classes, at once" ./three --epochs 2 --save once.safetensors
     cmp -s resumed.safetensors once.safetensors && ok || bad "other classes, resumed: other weights"
     succeeds "other classes: predict" ./three predict --weights three.safetensors --input others.csv
+    # Two heads: the classes of a target come from the weights if its own head is loaded.
+    cat > heads.tn <<'END_TN'
+model heads(row: f32[3]) {
+    h = dense(row, 8) |> tanh
+    return kind = dense(h, 2), size = dense(h, 1) * 2
+}
+train heads {
+    data      = csv("two.csv", test = 0.25)
+    target    = (sort: class, rooms: f32[1])
+    loss      = terms(sort = softmax_cross_entropy(kind, sort), rooms = mse(size, rooms))
+    optimizer = adam(lr = 0.01)
+    batch     = 8
+    epochs    = 1
+}
+END_TN
+    two() { table 1 2 "$1" | sed 's/kind/sort/; s/,/,0,/3' | sed '1s/,0,/,garden,/'; }
+    two a > two.csv; two b > new.csv
+    make heads heads
+    succeeds "two heads" ./heads --save two.safetensors
+    succeeds "without the head of the classes" ./heads --data ./new.csv --weights two.safetensors --except "kind.*" --save new.safetensors
+    same "its classes" "b0 b1" "$(columns new | sed -n '/^sort/,$p' | grep -o '[ab][01]' | xargs)"
+    refuses "without the other head" "new.csv:[0-9]+: column 'sort' is 'b[01]', which the weights do not know, .*without the layer of this target: --except" \
+        ./heads --data ./new.csv --weights two.safetensors --except "size.*"
     mv homes.safetensors away
     refuses "the recipe's file is missing" "homes.safetensors cannot be read: No such file or directory; the recipe's start reads the data with its columns" ./three --epochs 3 --checkpoint t --resume
 fi

@@ -268,6 +268,13 @@ START_TEST(a_rate_falls_on_a_plateau)
     s = plateau_new(&p.recipe);
     ck_assert(!plateau_falls(&s, &p, 1) && !plateau_falls(&s, &p, 1.05) && s.bad == 1);
     ck_assert(!plateau_falls(&s, &p, 1.2) && s.best == 1.2);
+    s = plateau_new(&p.recipe); /* a finite result is better than an infinite one */
+    ck_assert(!plateau_falls(&s, &p, -INFINITY) && !plateau_falls(&s, &p, 3) && s.best == 3 && s.bad == 0);
+    p.recipe.plateau.larger = false;
+    s = plateau_new(&p.recipe);
+    ck_assert(!plateau_falls(&s, &p, INFINITY) && !plateau_falls(&s, &p, INFINITY) && s.bad == 1);
+    ck_assert(!plateau_falls(&s, &p, 3) && s.best == 3 && s.bad == 0);
+    p.recipe.plateau.larger = true;
     ck_assert(!plateau_read(&s, &p.recipe, "validation_loss 0x1p+0 0x1p+0 1"));
     ck_assert(!plateau_read(&s, &p.recipe, "validation_loss 0x1p+0 0x1p+0 1 2 3"));
     ck_assert(!plateau_read(&s, &p.recipe, "validation_loss_fit 0x1p+0 0x1p+0 1 2"));
