@@ -200,7 +200,8 @@ static void add_cut(Text *t, const Screen *s, const char *line)
     text_add(t, "\n");
 }
 
-/* A list of parts, with a comma after each; a part that does not fit begins a new line. */
+/* A list of parts, with a comma after each; a part that does not fit begins a new line.  A part that
+ * is wider than a line is broken at its blanks. */
 typedef struct Row {
     Text *out, line;
     const Screen *s;
@@ -216,17 +217,40 @@ static int characters(const char *text)
     return n;
 }
 
+static void row_break(Row *r)
+{
+    add_cut(r->out, r->s, r->line.s);
+    r->line = text_new(r->out->arena);
+    text_add(&r->line, r->indent);
+}
+
+/* Adds a part at the begin of a line. */
+static void row_begin(Row *r, const char *part)
+{
+    enum { ROOM = 2 }; /* a blank before the word, and a comma after it */
+    for (bool first = true; *part; first = false) {
+        const char *word = arena_printf(r->out->arena, "%.*s", (int)strcspn(part, " "), part);
+        const bool fits = characters(r->line.s) + characters(word) + ROOM < r->s->columns;
+        if (!first && !fits)
+            row_break(r);
+        text_printf(&r->line, "%s%s", first || !fits ? "" : " ", word);
+        part += strlen(word);
+        part += strspn(part, " ");
+    }
+}
+
 static void row_add(Row *r, const char *part)
 {
     enum { COMMAS = 3 }; /* one before the part, with a blank, and one after it */
     const bool fits = characters(r->line.s) + characters(part) + COMMAS < r->s->columns;
     if (r->any && !fits) {
         text_add(&r->line, ",");
-        add_cut(r->out, r->s, r->line.s);
-        r->line = text_new(r->out->arena);
-        text_add(&r->line, r->indent);
+        row_break(r);
     }
-    text_printf(&r->line, "%s%s", r->any && fits ? ", " : "", part);
+    if (r->any && fits)
+        text_printf(&r->line, ", %s", part);
+    else
+        row_begin(r, part);
     r->any = true;
 }
 
@@ -404,13 +428,12 @@ static void add_legend(Text *t, const Screen *s, const RunLog *run, int n)
     bool validation = false;
     for (int i = 0; i < n; i++)
         validation |= runlog_has(&run[i], SPLIT_VALIDATION);
-    add_cut(t, s,
-            arena_printf(t->arena, "%s%s",
-                         braille ? "dots: training set, lines: test set"
-                                 : "small letters: training set, capitals: test set",
-                         !validation ? ""
-                         : braille   ? ", dashes: validation split"
-                                     : ", digits: validation"));
+    Row r = row_new(t, s, "");
+    row_add(&r, braille ? "dots: training set" : "small letters: training set");
+    row_add(&r, braille ? "lines: test set" : "capitals: test set");
+    if (validation)
+        row_add(&r, braille ? "dashes: validation split" : "digits: validation");
+    row_end(&r);
 }
 
 void screen_draw(Text *t, const Screen *s, const RunLog *run, int n)

@@ -198,6 +198,8 @@ static void read_field(Unit *u, Expr *e, const Field *f, char *target)
     case WANT_RESULT:
         watch_read(u, e, f, (const char **)(void *)(target + f->at));
         break;
+    case WANT_METRIC: /* measures.c reads these forms */
+        break;
     }
 }
 
@@ -230,6 +232,8 @@ static void set_default(const Field *f, char *target)
         break;
     case WANT_TEXTS:
         *(Texts *)(void *)(target + f->at) = (Texts){0};
+        break;
+    case WANT_METRIC:
         break;
     }
 }

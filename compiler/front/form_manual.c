@@ -29,13 +29,14 @@ const char *form_values(Arena *a, const Field *f, const char *mark)
                                        [WANT_BOUNDS] =
                                            "a list of two numbers, the smaller one first",
                                        [WANT_TEXT] = "a string",
-                                       [WANT_TEXTS] = "a string, or a list of strings"};
+                                       [WANT_TEXTS] = "a string, or a list of strings",
+                                       [WANT_METRIC] = "an expression"};
     const bool list = f->want == WANT_REALS || f->want == WANT_RISING;
     if (f->want == WANT_WORD || f->want == WANT_RESULT)
         return form_words(a, f->words, mark);
     if (f->want == WANT_FLAG)
         return arena_printf(a, "%strue%s or %sfalse%s", mark, mark, mark, mark);
-    const bool text = f->want == WANT_TEXT || f->want == WANT_TEXTS;
+    const bool text = f->want == WANT_TEXT || f->want == WANT_TEXTS || f->want == WANT_METRIC;
     const char *range = text ? NULL : form_range(a, f);
     const char *what =
         list ? arena_printf(a, "a list of 1 to %d %s", REALS_MAX, name[f->want]) : name[f->want];

@@ -74,7 +74,7 @@ static void suggest_library(const Loader *l, const char *name)
     int n = 0;
     const char **file = l->options->shipped ? source_list(a, l->options->shipped, &n) : NULL;
     const char *nearest = text_nearest(name, file, n);
-    if (!nearest)
+    if (!nearest || strcmp(nearest, name) == 0) /* a directory hides the library's file */
         return;
     diag_help(l->u->diag, "did you mean '%s', which comes with Tenon?", nearest);
     diag_replace(l->u->diag, arena_printf(a, "\"%s\"", name), arena_printf(a, "\"%s\"", nearest));

@@ -9,10 +9,8 @@
 #include "front/train.h"
 #include <string.h>
 
-enum { MEASURE_NAME = 32 }; /* letters of a name, which becomes a part of names in the log */
-
-static const char *const form_word_of[] = {"larger", "smaller", "report", NULL};
-static const Better better_of[] = {BETTER_LARGER, BETTER_SMALLER, BETTER_NEITHER};
+/* letters of a name, which becomes a part of names in the log; number of forms */
+enum { MEASURE_NAME = 32, MEASURE_FORMS = 3 };
 
 /* Names that Tenon gives to metrics, alone or before a name: accuracy_digit. */
 static const char *const taken[] = {"accuracy", "auc",        "dice", "f1",        "iou",
@@ -74,24 +72,26 @@ static void add_measure(Unit *u, Recipe *r, Better better, const Arg *arg, Expr 
 /* Reads larger(NAME = EXPRESSION, ...), smaller(...) or report(...). */
 static void read_form(Unit *u, Recipe *r, const Expr *e, Expr **measure)
 {
-    const char *word = e->kind == EX_CALL && e->a->kind == EX_NAME ? e->a->s : NULL;
-    int i = 0, n = 0;
-    while (form_word_of[n])
-        n++;
-    while (word && i < n && strcmp(word, form_word_of[i]) != 0)
-        i++;
+    const char *word = e->kind == EX_CALL && e->a->kind == EX_NAME ? e->a->s : NULL,
+               *known[MEASURE_FORMS];
+    const Form *form = measure_forms;
+    int n = 0;
+    for (const Form *f = measure_forms; f->name; f++)
+        known[n++] = f->name;
+    while (word && form->name && strcmp(word, form->name) != 0)
+        form++;
     if (!word) {
-        diag_error(u->diag, e->span, "a metric says which values are better, and has a name");
+        diag_error(u->diag, e->span, "this is no metric: a metric has a name and a form");
         diag_help(u->diag, "write %s", example);
-    } else if (i == n) {
+    } else if (!form->name) {
         diag_error(u->diag, e->a->span, "there is no metric form '%s'", word);
-        suggest(u->diag, word, form_word_of, n, "the forms");
+        suggest(u->diag, word, known, n, "the forms");
     } else if (e->args.n == 0) {
         diag_error(u->diag, e->span, "'%s' has no metric", word);
         diag_help(u->diag, "write %s", example);
     }
-    for (int k = 0; word && i < n && k < e->args.n; k++)
-        add_measure(u, r, better_of[i], &e->args.v[k], measure);
+    for (int k = 0; word && form->name && k < e->args.n; k++)
+        add_measure(u, r, (Better)form->tag, &e->args.v[k], measure);
 }
 
 void measures_read(Unit *u, Recipe *r, Expr *e, Expr *measure[RT_MEASURES])
@@ -174,8 +174,9 @@ static bool check_counted(const Lower *l, int from)
 static bool check_node(const Lower *l, const Expr *e, const char *name, const Node *n)
 {
     if (n->shape.rank != 0) {
-        diag_error(l->diag, e->span, "the metric '%s' is one number for each sample, this is %s",
-                   name, shape_text(l->arena, &n->shape));
+        diag_error(l->diag, e->span,
+                   "the metric '%s' must be one number for each sample, this is %s", name,
+                   shape_text(l->arena, &n->shape));
         diag_help(l->diag, "take the mean over its dimensions: mean(..., axes = [0])");
         return false;
     }
@@ -209,8 +210,8 @@ static Node *measure_value(Lower *l, Expr *e, const char *name)
     }
     if (v.kind != V_TENSOR) {
         diag_error(l->diag, e->span,
-                   "the metric '%s' is a tensor with one number for each sample, this is %s", name,
-                   value_kind(v));
+                   "the metric '%s' must be a tensor with one number for each sample, this is %s",
+                   name, value_kind(v));
         diag_help(l->diag, "write what it compares, as in mse(%s, %s)", lower_output_name(l->g, 0),
                   target_name(l->g->recipe.target));
         return NULL;

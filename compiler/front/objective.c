@@ -368,10 +368,15 @@ static bool check_mixed(const Unit *u, const Graph *g, const TargetSpec *t)
                pixels = has_pixels(t, &g->input->shape);
     if (!positions && !pixels && !t->weights)
         return true;
-    diag_error(u->diag, a->span, "%s mixes one class or a row of numbers of each sample, %s '%s'%s",
-               form, t->weights ? "and the loss weights the classes of" : "but not", target_name(t),
-               positions || pixels ? t->rank > 1 ? ", an image" : ", a class for each position"
-                                   : "");
+    if (t->weights)
+        diag_error(u->diag, a->span,
+                   "%s cannot be combined with class_weights, which the loss has for '%s'", form,
+                   target_name(t));
+    else
+        diag_error(u->diag, a->span,
+                   "%s can mix the targets of two samples if they are one class or a row of "
+                   "numbers; '%s' is %s",
+                   form, target_name(t), t->rank > 1 ? "an image" : "a class for each position");
     if (!t->weights)
         diag_note(u->diag, "'%s' is declared on line %d", target_name(t), t->span.line);
     diag_help(u->diag, "leave out %s%s", form,

@@ -423,8 +423,8 @@ const Form average_forms[] = {
 const Form keep_forms[] = {
     {"best", 0, {RESULT(REQUIRED, "what is compared" WITH_TARGET)},
      "the weights of the epoch with the best value; if several epochs are equal, those of the "
-     "first one. A loss, mae and rmse are better when they are smaller, all other results when "
-     "they are larger",
+     "first one. A loss, perplexity, mae and rmse are better when they are smaller, other results "
+     "of Tenon when they are larger; a metric of the recipe says it itself",
      NULL},
     {0}};
 const Form stop_forms[] = {
@@ -435,6 +435,17 @@ const Form stop_forms[] = {
     {0}};
 #undef RESULT
 #undef WITH_TARGET
+
+#define METRIC                                                                                     \
+    {"NAME = EXPRESSION", WANT_METRIC, 0, REQUIRED, 0, 0, false, NULL, 0,                          \
+     "a name of yours, and what the metric computes; several are separated by commas"}
+const Form measure_forms[] = {
+    {"larger", BETTER_LARGER, {METRIC}, "metrics whose larger values are better", NULL},
+    {"smaller", BETTER_SMALLER, {METRIC}, "metrics whose smaller values are better", NULL},
+    {"report", BETTER_NEITHER, {METRIC},
+     "metrics that are only reported: `keep`, `stop` and `plateau` refuse them", NULL},
+    {0}};
+#undef METRIC
 
 #define PATTERN                                                                                    \
     {"pattern", WANT_TEXT, offsetof(Factor, pattern), REQUIRED, 0, 0, false, NULL, 0,              \

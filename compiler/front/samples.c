@@ -79,6 +79,7 @@ static bool check_augment(Lower *l)
                check_pixels(l, "cutout size", a->cutout) && check_colours(l) && check_mixture(l);
     diag_error(l->diag, a->span, "augment is for images (N, C, H, W), '%s' is %s",
                l->g->input->name, shape_text(l->arena, &l->g->input->shape));
+    diag_help(l->diag, "leave out augment, or declare the input as an image: f32[1, 28, 28]");
     return false;
 }
 

@@ -326,7 +326,7 @@ const TrainKey train_key_table[] = {
               "over the batch. `terms(fit = mse, small = 0.001 * l2(output))` is the sum of named "
               "terms, and each term is reported as `loss_fit`, `loss_small`. With several outputs "
               "or targets, the loss names what it compares: `mse(size, area)`."},
-    {.name = "metrics", .read = read_metrics, .fallback = "`[]`",
+    {.name = "metrics", .read = read_metrics, .fallback = "`[]`", .forms = measure_forms,
      .about = "One of `larger(NAME = EXPRESSION)`, `smaller(...)` and `report(...)`, or a list of "
               "them: metrics of your own, up to 8. Each is the mean over the samples of an "
               "expression over outputs, inputs and targets that has one number for each sample, "

@@ -95,7 +95,8 @@ typedef enum {
     WANT_BOUNDS,
     WANT_TEXT,
     WANT_TEXTS,
-    WANT_RESULT
+    WANT_RESULT,
+    WANT_METRIC /* NAME = EXPRESSION, several times: measures.c reads it */
 } Want;
 typedef struct Field {
     const char *name;
@@ -156,7 +157,7 @@ typedef struct InitForm {
 } InitForm;
 extern const Form optimizer_forms[], schedule_forms[], init_forms[], clip_forms[],
     normalize_forms[], augment_forms[], data_forms[], factor_forms[], start_forms[],
-    average_forms[], keep_forms[], stop_forms[];
+    average_forms[], keep_forms[], stop_forms[], measure_forms[];
 
 /* The keys of a train block: train.c. */
 typedef struct Train Train;

@@ -98,7 +98,7 @@ static bool check_data(const Unit *u, const Recipe *r, const Watch *w, const cha
     diag_error(u->diag, w->span, "'%s' watches the validation split, and texts have none", key);
     diag_note(u->diag, "the data are declared on line %d", r->data.span.line);
     if (schedule)
-        diag_help(u->diag, "watch the test split: plateau(test_loss)");
+        diag_help(u->diag, "watch the test split: test_%s", w->result + strlen(SPLIT));
     else
         diag_help(u->diag, "leave out '%s'; --stop-at and --epochs of the program end a training",
                   key);

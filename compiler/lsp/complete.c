@@ -219,21 +219,8 @@ static void add_targets(Choices *m)
     add_item(m, "(kind: class, number: f32[1])", ITEM_VALUE, "several targets", NULL, NULL);
 }
 
-/* Adds the forms of the key metrics. */
-static void add_metric_forms(Choices *m)
-{
-    add_item(m, "larger", ITEM_VALUE, "larger(NAME = EXPRESSION)", "larger values are better",
-             NULL);
-    add_item(m, "smaller", ITEM_VALUE, "smaller(NAME = EXPRESSION)", "smaller values are better",
-             NULL);
-    add_item(m, "report", ITEM_VALUE, "report(NAME = EXPRESSION)",
-             "the metric is only reported: keep, stop and plateau do not take it", NULL);
-}
-
 static void add_key_values(Choices *m, const TrainKey *k)
 {
-    if (strcmp(k->name, "metrics") == 0)
-        add_metric_forms(m);
     if (strcmp(k->name, "target") == 0)
         add_targets(m);
     for (const Form *f = k->forms; f && f->name; f++)
@@ -260,7 +247,7 @@ static void add_form_call(Choices *m, const TrainKey *k, const Frame *f)
         add_arguments(m, f, &c);
     for (const Field *x = form ? form->field : NULL; x && x < form->field + FORM_FIELDS && x->name;
          x++) {
-        if (!f->key)
+        if (!f->key && x->want != WANT_METRIC)
             add_argument(m, f, x->name, words_field(m->s->arena, x), x->about);
         if (!f->key || strcmp(f->key, x->name) != 0)
             continue;

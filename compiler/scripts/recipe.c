@@ -297,7 +297,7 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
     }
     if (r->nmeasure > 0) {
         diag_error(d, r->measure->span, "--to %s writes no scripts with metrics of the recipe", to);
-        diag_help(d, "leave them out: --set metrics=[]");
+        diag_help(d, "leave out metrics, and keep, stop, plateau and expect where they name one");
         return false;
     }
     if (r->data.columns) {

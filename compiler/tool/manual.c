@@ -65,23 +65,49 @@ static void add_block(Text *t, const Decl *d)
     text_add(t, ")");
 }
 
+/* "focal(output, label, [gamma]), ...": the blocks of a file, or the one with the name `only`. */
+static const char *blocks_of(Diag *d, const char *directory, const char *file, const char *only)
+{
+    Arena *a = diag_arena(d);
+    const char *why;
+    const Source *s = source_read(a, arena_printf(a, "%s/%s", directory, file), &why);
+    const Decls all = s ? parse_file(a, d, s) : (Decls){0};
+    Text t = text_new(a);
+    for (int k = 0; k < all.n; k++)
+        if ((all.v[k]->kind == DECL_BLOCK || all.v[k]->kind == DECL_OP) &&
+            (!only || strcmp(all.v[k]->name, only) == 0))
+            add_block(&t, all.v[k]);
+    return t.s;
+}
+
 /* Lists the files of Tenon's library, each with its blocks and operations. */
 static void list_library(Diag *d, const char *directory)
 {
-    Arena *a = diag_arena(d);
     int n = 0;
-    const char *why, **file = directory ? source_list(a, directory, &n) : NULL;
+    const char **file = directory ? source_list(diag_arena(d), directory, &n) : NULL;
     if (n)
         puts("\nBlocks of Tenon's library, after `import \"FILE\"`:\n");
+    for (int i = 0; i < n; i++)
+        help_row(file[i], 48, blocks_of(d, directory, file[i], NULL));
+}
+
+/* Prints a file of Tenon's library, or a block of one; false if none has this name. */
+static bool print_library(Diag *d, const char *directory, const char *name)
+{
+    int n = 0;
+    const char **file = directory ? source_list(diag_arena(d), directory, &n) : NULL;
     for (int i = 0; i < n; i++) {
-        const Source *s = source_read(a, arena_printf(a, "%s/%s", directory, file[i]), &why);
-        const Decls all = s ? parse_file(a, d, s) : (Decls){0};
-        Text t = text_new(a);
-        for (int k = 0; k < all.n; k++)
-            if (all.v[k]->kind == DECL_BLOCK || all.v[k]->kind == DECL_OP)
-                add_block(&t, all.v[k]);
-        help_row(file[i], 48, t.s);
+        const bool whole = strcmp(file[i], name) == 0;
+        const char *blocks = blocks_of(d, directory, file[i], whole ? NULL : name);
+        if (!*blocks)
+            continue;
+        puts(whole ? name : blocks);
+        printf("a %s of Tenon's library: import \"%s\"\n", whole ? "file" : "block", file[i]);
+        if (whole)
+            help_row("blocks", 18, blocks);
+        return true;
     }
+    return false;
 }
 
 static void list_all(Diag *d, const char *library)
@@ -174,6 +200,8 @@ bool manual_print(const Command *c, Diag *d)
     }
     const Op *found = op_find(c->file), *op = found && found->flags & OP_HIDDEN ? NULL : found;
     const bool recipe = is_recipe(a, c->file);
+    if (!op && !recipe && !c->example && print_library(d, c->front.shipped, c->file))
+        return true;
     if (!op && !recipe)
         return unknown(a, c->file, d);
     if (!op && c->example) {

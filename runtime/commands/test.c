@@ -126,7 +126,7 @@ static void print_results(const Tested *t)
     char text[EVALUATE_TEXT], area[64];
     printf("%lld samples in %.2f s\n", (long long)t->data->n, t->seconds);
     if (t->o->all)
-        printf("these are all samples of %s; a training on these data learns from some of them\n",
+        printf("these are all samples of %s, also those that a training learns from\n",
                t->data->place);
     else if (shares_tested() > 0)
         printf("these are the test split of %s, a share of %g; --all tests all samples\n",

@@ -207,7 +207,7 @@ refused() {
 }
 if part errors; then
     refused "one sample" "mixup mixes two samples of a batch, and batch = 1" 's/batch .*/batch = 1/; s/shards .*//'
-    refused "weights of classes" "the loss weights the classes of 'label'" 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [1, 2, 1])/'
+    refused "weights of classes" "cannot be combined with class_weights, which the loss has for 'label'" 's/softmax_cross_entropy/softmax_cross_entropy(class_weights = [1, 2, 1])/'
     refused "alpha 0" "'alpha' is between 0.001 and 1000, this is 0" 's/mixup(1)/mixup(0)/'
     refused "no image" "augment is for images" 's/f32\[1, 4, 5\]/f32[20]/; s/conv2d(.*flatten/dense(image, 20)/'
     refuses "a script for Keras" "to keras writes no scripts with mixup" "$TENON" emit classes.tn --to keras

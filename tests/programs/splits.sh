@@ -91,7 +91,7 @@ if part arrays; then
     succeeds "a share" ./one-cpu test --weights own.safetensors
     grep -qx "these are the test split of ./one, a share of 0.2; --all tests all samples" out && ok || bad "what test says of a share: $(cat out)"
     succeeds "--all" ./one-cpu test --weights own.safetensors --all --log all.log
-    grep -q "^400 samples in" out && grep -qx "these are all samples of ./one; a training on these data learns from some of them" out && ok || bad "what --all says: $(cat out)"
+    grep -q "^400 samples in" out && grep -qx "these are all samples of ./one, also those that a training learns from" out && ok || bad "what --all says: $(cat out)"
     mkdir whole; cp one/x.npy whole/test_x.npy; cp one/y.npy whole/test_y.npy
     succeeds "--all: the same samples as a test split" ./one-cpu test --weights own.safetensors --data ./whole --log whole.log
     grep -q "share\|these are" out && bad "a share of a test split: $(cat out)" || ok

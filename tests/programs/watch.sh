@@ -48,10 +48,11 @@ same "auc: both splits" "1 A" "$(sed '1d;$d; s/^[^|]*|//' chart | fold -w 1 | so
 grep -q "capitals: test set, digits: validation" "$work/out" && ok || bad "the legend: $(sed -n 3p "$work/out")"
 same "event files of a validation split" "test train validation" "$(ls valid/v | xargs)"
 # A line that is too long goes on in the next one, and no value is cut off.
-for width in 40 50 60 70; do
+for width in 24 30 40 50 60 70; do
     COLUMNS=$width "$TENON" watch v.jsonl > shown
     same "all values on $width columns" "v: net epoch 4 of 4 best epoch 3 ended after 8 s loss 2 accuracy 0.5 validation loss 1 validation accuracy 0.75 validation auc 0.5 test loss 0.5 test accuracy 0.25 test auc 0.8 test precision 0.625" \
-        "$(sed '/training set/,$d' shown | tr -d ',' | xargs)"
+        "$(sed '/small letters/,$d' shown | tr -d ',' | xargs)"
+    same "the legend on $width columns" "small letters: training set capitals: test set digits: validation" "$(sed '1,/precision/d; /^ *loss/,$d' shown | grep -v '^ *0.625$' | tr -d ',' | xargs)"
     awk -v w=$width 'length >= w { exit 1 }' shown && ok || bad "a line does not fit $width columns: $(awk -v w=$width 'length >= w' shown)"
 done
 # Records of steps, numbers that are not finite, and a run that was resumed from its fourth epoch.
