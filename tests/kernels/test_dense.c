@@ -259,7 +259,7 @@ static const RtOpt opt = {.lr = 0.1f,
                           .clip_value = 0.75f,
                           .nesterov = true};
 
-static const Factors same = {1, 1};
+static const Factors same = {.lr = 1, .decay = 1};
 
 typedef void (*Step)(const Rt *r, int unit, State q, const Layer *l);
 #define STEP(name)                                                                                 \
