@@ -27,48 +27,77 @@ struct Trust {
     const Rt *r;  /* of the step */
 };
 
-/* What LAMB's step needs, in double. */
+/* What LAMB's step needs, in double; bias1, bias2: 1 / (1 - beta^t). */
 typedef struct Lamb {
     double beta1, beta2, eps, bias1, bias2, decay;
 } Lamb;
 
 static double clamped(double g, double limit)
 {
-    return limit > 0 && g > limit ? limit : limit > 0 && g < -limit ? -limit : g;
+    return g > limit ? limit : g < -limit ? -limit : g;
 }
 
 /* One element of LAMB's step.  m, v: the states before the step. */
-static double lamb_step(const Lamb *o, double w, double g, double m, double v)
+static inline double lamb_step(const Lamb *o, double w, double g, double m, double v)
 {
-    m = o->beta1 * m + (1 - o->beta1) * g;
-    v = o->beta2 * v + (1 - o->beta2) * g * g;
-    const double root = sqrt(v / o->bias2) + o->eps;
-    return (root > 0 ? m / o->bias1 / root : 0) + o->decay * w;
+    m = (o->beta1 * m + (1 - o->beta1) * g) * o->bias1;
+    v = (o->beta2 * v + (1 - o->beta2) * g * g) * o->bias2;
+    const double root = sqrt(v) + o->eps;
+    return (root > 0 ? m / root : m * root) + o->decay * w;
 }
 
-/* The squares of n reals in LANES interleaved sums, which the C compiler vectorises.  lamb: NULL
- * for LARS. */
+/* LANES consecutive numbers as double; 0 after the first n. */
 #define DEFINE(T, NAME)                                                                            \
-    static Norms norms_##NAME(const T *w, const T *g, const T *m, const T *v, int n, double limit, \
-                              const Lamb *lamb)                                                    \
+    static inline void widen_##NAME(double *to, const T *from, int n)                              \
     {                                                                                              \
-        double weights[LANES] = {0}, step[LANES] = {0};                                            \
-        Norms all = {0};                                                                           \
-        for (int i = 0; i < n; i += LANES)                                                         \
-            for (int k = 0; k < LANES && i + k < n; k++) {                                         \
-                const double x = (double)w[i + k], d = clamped((double)g[i + k], limit),           \
-                             u = !lamb                                                             \
-                                     ? d                                                           \
-                                     : lamb_step(lamb, x, d, (double)m[i + k], (double)v[i + k]);  \
-                weights[k] += x * x;                                                               \
-                step[k] += u * u;                                                                  \
-            }                                                                                      \
-        for (int k = 0; k < LANES; k++)                                                            \
-            all.weights += weights[k], all.step += step[k];                                        \
-        return all;                                                                                \
+        if (n >= LANES)                                                                            \
+            for (int k = 0; k < LANES; k++)                                                        \
+                to[k] = (double)from[k];                                                           \
+        else                                                                                       \
+            for (int k = 0; k < LANES; k++)                                                        \
+                to[k] = k < n ? (double)from[k] : 0;                                               \
     }
 DEFINE(float, f32)
 DEFINE(double, f64)
+
+/* An array of a parameter: reals of the program. */
+typedef struct Reals {
+    const char *at;
+    bool wide; /* they are double */
+} Reals;
+static inline void widen(double *to, Reals from, int first, int n)
+{
+    if (from.wide)
+        widen_f64(to, (const double *)from.at + first, n - first);
+    else
+        widen_f32(to, (const float *)from.at + first, n - first);
+}
+
+/* The squares of n numbers, in LANES interleaved sums, so that the C compiler vectorises them.
+ * lamb: NULL for LARS. */
+static inline Norms norms_of(Reals weight, Reals gradient, Reals mean, Reals square, int n,
+                             double limit, const Lamb *lamb)
+{
+    double weights[LANES] = {0}, step[LANES] = {0}, w[LANES], g[LANES], m[LANES], v[LANES];
+    Norms all = {0};
+    for (int i = 0; i < n; i += LANES) {
+        widen(w, weight, i, n);
+        widen(g, gradient, i, n);
+        if (lamb) {
+            widen(m, mean, i, n);
+            widen(v, square, i, n);
+        }
+        for (int k = 0; k < LANES; k++)
+            g[k] = clamped(g[k], limit);
+        for (int k = 0; lamb && k < LANES; k++)
+            g[k] = lamb_step(lamb, w[k], g[k], m[k], v[k]);
+        for (int k = 0; k < LANES; k++)
+            weights[k] += w[k] * w[k], step[k] += g[k] * g[k];
+    }
+    for (int k = 0; k < LANES; k++)
+        all.weights += weights[k], all.step += step[k];
+    return all;
+}
 
 static Lamb lamb_of(const Trust *t, const RtSum *s)
 {
@@ -78,8 +107,8 @@ static Lamb lamb_of(const Trust *t, const RtSum *s)
     return (Lamb){.beta1 = q->beta1,
                   .beta2 = q->beta2,
                   .eps = q->eps,
-                  .bias1 = wide ? o->bias1 : (double)t->r->opt.bias1,
-                  .bias2 = wide ? o->bias2 : (double)t->r->opt.bias2,
+                  .bias1 = 1 / (wide ? o->bias1 : (double)t->r->opt.bias1),
+                  .bias2 = 1 / (wide ? o->bias2 : (double)t->r->opt.bias2),
                   .decay = q->weight_decay * s->decay};
 }
 
@@ -90,16 +119,16 @@ static void piece_norms(void *arg, int thread, int unit)
     const Piece *e = &t->piece[unit];
     const RtParam *q = &t->p->param[e->sum->param];
     const RtRecipe *recipe = &t->p->recipe;
+    const bool wide = t->p->real_bytes == 8;
     const int64_t at = e->first * t->p->real_bytes;
-    const char *fixed = t->r->fixed + at, *w = fixed + q->offset, *m = fixed + q->state[0],
-               *v = fixed + q->state[1], *g = t->r->grad + e->sum->offset + at;
-    const Lamb o = lamb_of(t, e->sum), *lamb = recipe->optimizer == RT_LAMB ? &o : NULL;
+    const char *fixed = t->r->fixed + at;
+    const Reals w = {fixed + q->offset, wide}, g = {t->r->grad + e->sum->offset + at, wide},
+                m = {fixed + q->state[0], wide}, v = {fixed + q->state[1], wide};
+    const double limit = recipe->clip_value > 0 ? recipe->clip_value : INFINITY;
+    const Lamb o = lamb_of(t, e->sum);
 
-    t->norms[unit] = t->p->real_bytes == 8
-                         ? norms_f64((const double *)w, (const double *)g, (const double *)m,
-                                     (const double *)v, e->n, recipe->clip_value, lamb)
-                         : norms_f32((const float *)w, (const float *)g, (const float *)m,
-                                     (const float *)v, e->n, recipe->clip_value, lamb);
+    t->norms[unit] = recipe->optimizer == RT_LAMB ? norms_of(w, g, m, v, e->n, limit, &o)
+                                                  : norms_of(w, g, g, g, e->n, limit, NULL);
 }
 
 static double ratio_of(const RtRecipe *q, const RtSum *s, Norms sum)
