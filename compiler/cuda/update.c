@@ -130,14 +130,16 @@ static void give_gradient(Writer *w, CudaCall *c, const Sum *s, bool writes)
     cuda_give(w, c, ACCESS(MEMORY_GRADIENT, s->offset, gradient_end(w, s), writes));
 }
 
-static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p)
+static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p, bool writes)
 {
     const int64_t end = at + p->count_memory * cuda_real_bytes(w);
-    cuda_give(w, c, ACCESS(MEMORY_FIXED, at, end, true));
+    cuda_give(w, c, ACCESS(MEMORY_FIXED, at, end, writes));
     c->operand[c->noperand - 1].param = p;
 }
 
-void update_access(Writer *w, CudaCall *c, int sum, bool from_grad)
+/* Adds the accesses of a sum, and of its parameter with its states, which are written or only
+ * read. */
+static void access_sum(Writer *w, CudaCall *c, int sum, bool from_grad, bool writes)
 {
     const Sum *s = &w->g->step->sum[sum];
     const Param *p = s->param;
@@ -147,12 +149,17 @@ void update_access(Writer *w, CudaCall *c, int sum, bool from_grad)
         give_gradient(w, c, s, false);
     else
         cuda_give(w, c, VALUE(s->root, false));
-    give_parameter(w, c, p->offset, p);
+    give_parameter(w, c, p->offset, p, writes);
     for (int k = 0; k < w->g->nstate; k++)
         if (p->offset_state[k] >= 0)
-            give_parameter(w, c, p->offset_state[k], p);
+            give_parameter(w, c, p->offset_state[k], p, writes);
     for (int i = before; i < c->noperand; i++)
         c->operand[i].walked = true;
+}
+
+void update_access(Writer *w, CudaCall *c, int sum, bool from_grad)
+{
+    access_sum(w, c, sum, from_grad, true);
 }
 
 /* Adds the accesses of the update of a part.  If ranks add gradients, the sums are also written to
@@ -359,7 +366,7 @@ static void lower_trusted(Writer *w, const Part *p)
     give_norm(w, c);
     cuda_give(w, c, TEXT(arena_printf(w->arena, "%s_step", rule)));
     for (int i = 0; i < p->n; i++)
-        update_access(w, c, p->sum[i], true);
+        access_sum(w, c, p->sum[i], true, false);
     c->inner_barrier = true;
 
     c = cuda_give(w, open_update(w, "update_ratios"), RT_HOST, GRADIENTS("double *", "ratio", true),

@@ -84,6 +84,12 @@ mlp=("$work/mlp/gpu" --data "$work/mnist" --epochs 2) three=("$work/three/gpu" -
 want=$(hash 1 "${three[@]}")
 for n in 3 6; do same "6 shards, $n ranks, and one" "$(SHIM_ORDER=$n hash $n "${three[@]}")" "$want"; done
 for hosts in 2 3; do same "6 shards, 6 ranks on $hosts hosts, and one" "$(FAKE_HOSTS=$hosts hash 6 "${three[@]}")" "$want"; done
+if deep "lamb over ranks of GPUs"; then
+    shim_gpu lamb models/mlp.tn --batch 12 --shards 6 --set 'optimizer=lamb(lr = 0.01)' --set 'clip=norm(0.5)' --bucket 20k --comm nccl
+    lamb=("$work/lamb/gpu" --data "$work/mnist" --epochs 2)
+    want=$(hash 1 "${lamb[@]}")
+    for n in 3 6; do same "lamb, $n ranks, and one" "$(SHIM_ORDER=$n hash $n "${lamb[@]}")" "$want"; done
+fi
 want=$(hash 1 "${mlp[@]}")
 for order in 1 2; do same "mlp, 4 ranks, streams in order $order" "$(SHIM_ORDER=$order hash 4 "${mlp[@]}")" "$want"; done
 buckets=$(grep -c '\.ready = ' "$work"/mlp/*.cu)
