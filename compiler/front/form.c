@@ -293,21 +293,26 @@ void form_fields(Unit *u, Expr *e, const Form *form, void *target)
     }
 }
 
+int form_names(const Form *form, const char *name[FORM_NAMES])
+{
+    int n = 0;
+    for (; form[n].name; n++)
+        name[n] = form[n].name;
+    return n;
+}
+
 const Form *form_read(Unit *u, Expr *e, const char *what, const Form *form, void *target)
 {
-    enum { MANY = 16 };
-    const char *name[MANY];
-    int n = 0;
+    const char *name[FORM_NAMES];
+    const int n = form_names(form, name);
     Span at = e->span;
     const char *word = form_name(e, &at);
+    const Form *found = word ? form_find(form, word) : NULL;
     if (e->bad)
         return NULL;
-    for (; form[n].name; n++) {
-        name[n] = form[n].name;
-        if (word && strcmp(word, name[n]) == 0) {
-            form_fields(u, e, &form[n], target);
-            return &form[n];
-        }
+    if (found) {
+        form_fields(u, e, found, target);
+        return found;
     }
     if (word)
         diag_error(u->diag, at, "there is no %s '%s'", what, word);

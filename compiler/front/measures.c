@@ -9,8 +9,7 @@
 #include "front/train.h"
 #include <string.h>
 
-/* letters of a name, which becomes a part of names in the log; number of forms */
-enum { MEASURE_NAME = 32, MEASURE_FORMS = 3 };
+enum { MEASURE_NAME = 32 }; /* letters of a name, which becomes a part of names in the log */
 
 /* Names that Tenon gives to metrics, alone or before a name: accuracy_digit. */
 static const char *const taken[] = {"accuracy", "auc",        "dice", "f1",        "iou",
@@ -73,24 +72,19 @@ static void add_measure(Unit *u, Recipe *r, Better better, const Arg *arg, Expr 
 static void read_form(Unit *u, Recipe *r, const Expr *e, Expr **measure)
 {
     const char *word = e->kind == EX_CALL && e->a->kind == EX_NAME ? e->a->s : NULL,
-               *known[MEASURE_FORMS];
-    const Form *form = measure_forms;
-    int n = 0;
-    for (const Form *f = measure_forms; f->name; f++)
-        known[n++] = f->name;
-    while (word && form->name && strcmp(word, form->name) != 0)
-        form++;
+               *known[FORM_NAMES];
+    const Form *form = word ? form_find(measure_forms, word) : NULL;
     if (!word) {
         diag_error(u->diag, e->span, "this is no metric: a metric has a name and a form");
         diag_help(u->diag, "write %s", example);
-    } else if (!form->name) {
+    } else if (!form) {
         diag_error(u->diag, e->a->span, "there is no metric form '%s'", word);
-        suggest(u->diag, word, known, n, "the forms");
+        suggest(u->diag, word, known, form_names(measure_forms, known), "the forms");
     } else if (e->args.n == 0) {
         diag_error(u->diag, e->span, "'%s' has no metric", word);
         diag_help(u->diag, "write %s", example);
     }
-    for (int k = 0; word && form->name && k < e->args.n; k++)
+    for (int k = 0; form && k < e->args.n; k++)
         add_measure(u, r, (Better)form->tag, &e->args.v[k], measure);
 }
 

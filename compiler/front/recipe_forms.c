@@ -21,12 +21,17 @@
 #define EPS(fallback)                                                                              \
     {"eps", WANT_REAL, O(eps), fallback, 0, INFINITY, false, NULL, 0, "added to the square root"}
 #define L2 "weight decay, added to the gradient"
+#define MOMENTS                                                                                    \
+    SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),                                  \
+    SHARE("beta2", beta2, 0.999, "share of the mean square that is kept")
+#define NESTEROV                                                                                   \
+    {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0,                                  \
+     "Nesterov's momentum; needs a momentum above 0"}
 const Form optimizer_forms[] = {
     {"sgd", OPT_SGD, {LR(REQUIRED),
                       SHARE("momentum", momentum, 0, "share of the last step that is kept"),
                       DECAY(0, L2),
-                      {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0,
-                       "Nesterov's momentum; needs a momentum above 0"}},
+                      NESTEROV},
      "stochastic gradient descent",
      "g += weight_decay w\nv = momentum v + g\nw -= lr v   nesterov: w -= lr (g + momentum v)"},
     {"rmsprop", OPT_RMSPROP, {LR(1e-3),
@@ -36,15 +41,11 @@ const Form optimizer_forms[] = {
      "gradient divided by its running root mean square",
      "g += weight_decay w\ns = rho s + (1 - rho) g^2\nv = momentum v + g / (sqrt(s) + eps)\n"
      "w -= lr v"},
-    {"adam", OPT_ADAM, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
-                        SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
-                        EPS(1e-8), DECAY(0, L2)},
+    {"adam", OPT_ADAM, {LR(1e-3), MOMENTS, EPS(1e-8), DECAY(0, L2)},
      "Adam, in PyTorch's form",
      "g += weight_decay w\nm = beta1 m + (1 - beta1) g\ns = beta2 s + (1 - beta2) g^2\n"
      "w -= lr (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps)   t = steps done, from 1"},
-    {"adamw", OPT_ADAMW, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
-                          SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
-                          EPS(1e-8),
+    {"adamw", OPT_ADAMW, {LR(1e-3), MOMENTS, EPS(1e-8),
                           DECAY(0.01, "weight decay, apart from the gradient")},
      "Adam with decoupled weight decay",
      "w -= lr weight_decay w   then adam without weight decay"},
@@ -62,15 +63,12 @@ const Form optimizer_forms[] = {
                         {"trust", WANT_REAL, O(trust), 1e-3, 0, INFINITY, true, NULL, 0,
                          "factor of the trust ratio q"},
                         DECAY(0, L2),
-                        {"nesterov", WANT_FLAG, O(nesterov), 0, 0, 1, false, NULL, 0,
-                         "Nesterov's momentum; needs a momentum above 0"}},
+                        NESTEROV},
      "sgd for large batches, with a rate for each parameter: You et al. 2017",
      "q = trust |w| / (|g| + weight_decay |w|)   norms of the parameter; q = 1 if |w| or |g| is 0\n"
      "v = momentum v + q (g + weight_decay w)\nw -= lr v   nesterov: as in sgd\n"
      "q = 1 for biases and the parameters of normalization layers"},
-    {"lamb", OPT_LAMB, {LR(1e-3), SHARE("beta1", beta1, 0.9, "share of the mean that is kept"),
-                        SHARE("beta2", beta2, 0.999, "share of the mean square that is kept"),
-                        EPS(1e-6),
+    {"lamb", OPT_LAMB, {LR(1e-3), MOMENTS, EPS(1e-6),
                         DECAY(0.01, "weight decay, added to Adam's step")},
      "Adam for large batches, with a rate for each parameter: You et al. 2020",
      "u = adam's (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps) + weight_decay w\n"
@@ -82,6 +80,8 @@ const Form optimizer_forms[] = {
 #undef SHARE
 #undef DECAY
 #undef EPS
+#undef MOMENTS
+#undef NESTEROV
 
 #define O(member) offsetof(Schedule, member)
 #define EPOCHS(name, fallback)                                                                     \

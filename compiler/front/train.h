@@ -179,6 +179,9 @@ const Form *form_find(const Form *form,
 /* The form for a call in the value of a key: the form with this name, else the form NAME, which
  * stands for any name, and for a string if name is NULL. NULL: there is none. */
 const Form *form_called(const Form *form, const char *name);
+/* The names of a table of forms; returns their number. */
+enum { FORM_NAMES = 16 };
+int form_names(const Form *form, const char *name[FORM_NAMES]);
 
 /* ---- form.c: reading the forms */
 

@@ -48,6 +48,15 @@ static const char *targets_text(const Columns *c)
     return *all ? all : "no target";
 }
 
+/* Whether the training split determines a target that the weights know. */
+static bool any_anew(const RtProgram *p, const Columns *known)
+{
+    bool any = false;
+    for (int k = 0; k < number_of_targets(p); k++)
+        any = any || known->anew[k];
+    return any;
+}
+
 /* The column of weights for a column of the targets of the recipe; NULL: they have none. */
 static const Column *known_target(const RtProgram *p, const Columns *known, int64_t column)
 {
@@ -62,16 +71,15 @@ static const Column *known_target(const RtProgram *p, const Columns *known, int6
  * the recipe has numbers. */
 static void check_known_targets(const RtProgram *p, const Columns *known)
 {
-    bool same = true, all = true, ordered = true;
+    bool same = true, ordered = true;
     int64_t column = 0;
     for (int k = 0; k < number_of_targets(p); k++)
         for (int64_t i = columns_of_target(p, k); i > 0; i--, column++) {
             const Column *c = known_target(p, known, column);
-            all = all && !known->anew[k];
             ordered = ordered && c == &known->at[known->ninput + column];
             same = same && (known->anew[k] || (c && c->category == target_is_class(p, k)));
         }
-    if (!same || (all && !(ordered && known->n - known->ninput == column)))
+    if (!same || (!any_anew(p, known) && !(ordered && known->n - known->ninput == column)))
         rt_die("the weights have learned %s from a table, which are not the targets of %s: use "
                "weights that this program has saved",
                targets_text(known), p->model);
@@ -143,14 +151,6 @@ static void fill(Tabular *t, int64_t n)
         if (t->targets)
             cells_put_targets(t, i);
     }
-}
-
-static bool any_anew(const RtProgram *p, const Columns *known)
-{
-    bool any = false;
-    for (int k = 0; k < number_of_targets(p); k++)
-        any = any || known->anew[k];
-    return any;
 }
 
 /* Replaces the inputs and the targets that weights determine. */
