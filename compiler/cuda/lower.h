@@ -30,7 +30,7 @@ int update_parameters(const Writer *w, int sums);
 const char *update_rule(const Graph *g); /* device function of the optimizer: "update_sgd" */
 /* Adds the accesses of the update of a parameter: its sum over the shards, the parameter and its
  * states. */
-void update_access(Writer *w, CudaCall *c, int sum, bool from_grad);
+void update_access(Writer *w, CudaCall *c, int sum, bool from_grad, bool writes);
 /* adds the access to the scale of the loss */
 void update_access_scaling(Writer *w, CudaCall *c, bool writes);
 

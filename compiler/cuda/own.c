@@ -156,7 +156,7 @@ static CudaCall *lower_own(Writer *w, int sum, const char *what)
     give_row(w, c, sum);
     cuda_give(w, c, NUMBER(step->shards), NUMBER(graph_metric(w->g, "loss")),
               SIZES(own_sizes(w, w->cuda->owned[sum])), TEXT(update_rule(w->g)));
-    update_access(w, c, sum, false);
+    update_access(w, c, sum, false, true);
     c->owned = sum, c->comment = step->sum[sum].param->name, c->blocks.number = "1";
     c->natural = w->cuda->owned[sum];
     return c;

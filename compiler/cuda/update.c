@@ -137,9 +137,7 @@ static void give_parameter(Writer *w, CudaCall *c, int64_t at, const Param *p, b
     c->operand[c->noperand - 1].param = p;
 }
 
-/* Adds the accesses of a sum, and of its parameter with its states, which are written or only
- * read. */
-static void access_sum(Writer *w, CudaCall *c, int sum, bool from_grad, bool writes)
+void update_access(Writer *w, CudaCall *c, int sum, bool from_grad, bool writes)
 {
     const Sum *s = &w->g->step->sum[sum];
     const Param *p = s->param;
@@ -157,17 +155,12 @@ static void access_sum(Writer *w, CudaCall *c, int sum, bool from_grad, bool wri
         c->operand[i].walked = true;
 }
 
-void update_access(Writer *w, CudaCall *c, int sum, bool from_grad)
-{
-    access_sum(w, c, sum, from_grad, true);
-}
-
 /* Adds the accesses of the update of a part.  If ranks add gradients, the sums are also written to
  * the gradient buffer. */
 static void access_part(Writer *w, CudaCall *c, const Part *p, bool from_grad)
 {
     for (int i = 0; i < p->n; i++) {
-        update_access(w, c, p->sum[i], from_grad);
+        update_access(w, c, p->sum[i], from_grad, true);
         if (!from_grad)
             give_gradient(w, c, &w->g->step->sum[p->sum[i]], true);
     }
@@ -276,6 +269,13 @@ static bool is_scaled(const Writer *w)
     return w->g->step->offset_scaling > 0;
 }
 
+/* Whether the update needs the norm of all gradients: to clip them, or to know that they are
+ * finite. */
+static bool needs_norm(const Writer *w)
+{
+    return w->g->recipe.clip_norm > 0 || is_scaled(w);
+}
+
 /* Whether the update needs all gradients first. */
 static bool looks_at_all(const Writer *w)
 {
@@ -341,7 +341,7 @@ static Given limit_of(const Writer *w)
 /* Adds the parts of the norm as an argument, and its limit. */
 static void give_norm(Writer *w, CudaCall *c)
 {
-    if (w->g->recipe.clip_norm > 0 || is_scaled(w))
+    if (needs_norm(w))
         cuda_give(w, c, GRADIENTS("double *", "parts", false));
     else
         cuda_give(w, c, TEXT("nullptr"));
@@ -366,7 +366,7 @@ static void lower_trusted(Writer *w, const Part *p)
     give_norm(w, c);
     cuda_give(w, c, TEXT(arena_printf(w->arena, "%s_step", rule)));
     for (int i = 0; i < p->n; i++)
-        access_sum(w, c, p->sum[i], true, false);
+        update_access(w, c, p->sum[i], true, false);
     c->inner_barrier = true;
 
     c = cuda_give(w, open_update(w, "update_ratios"), RT_HOST, GRADIENTS("double *", "ratio", true),
@@ -392,7 +392,7 @@ static void lower_clipped(Writer *w)
 {
     const Part p = all_rows(w);
 
-    if (w->g->recipe.clip_norm > 0 || is_scaled(w))
+    if (needs_norm(w))
         lower_squares(w, &p);
     if (optimizer_trusts(&w->g->recipe.optimizer)) {
         lower_trusted(w, &p);

@@ -81,9 +81,11 @@ DEVICE real clip_factor(double norm, double limit)
     return norm > limit ? (real)(limit / norm) : 1;
 }
 
+/* ratio: the trust ratio of each row (trust.cuh), or nullptr. */
 template <class Rule>
 DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *rows, int n,
-                              int pieces, const char *grad, real factor, Rule rule)
+                              int pieces, const char *grad, real factor, const double *ratio,
+                              Rule rule)
 {
     update_pieces(rows, n, pieces, [=](const UpdateShare &s) {
         UpdateQuads u = update_load(r, s, true, nullptr);
@@ -91,7 +93,10 @@ DEVICE void update_clipped_by(const Rt *r, const Rt *counted, const UpdateRow *r
         RT_UNROLL
         for (int k = 0; k < 4; k++)
             g.at[k] *= factor;
-        update_quads(u, g, s.count, update_options(r, counted, s.q), rule);
+        RtOpt o = update_options(r, counted, s.q);
+        if (ratio)
+            o.trust = (real)ratio[s.row];
+        update_quads(u, g, s.count, o, rule);
     });
 }
 
@@ -101,7 +106,7 @@ DEVICE void update_clipped(const Rt *r, const UpdateRow *rows, int n, int pieces
 {
     const real factor = clip_factor(clip_norm(parts), limit);
     if (update_allowed(r, loss))
-        update_clipped_by(r, r, rows, n, pieces, grad, factor, rule);
+        update_clipped_by(r, r, rows, n, pieces, grad, factor, nullptr, rule);
 }
 
 #endif

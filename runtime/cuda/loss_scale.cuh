@@ -82,7 +82,7 @@ DEVICE void update_scaled(const Rt *r, const UpdateRow *rows, int n, int pieces,
         return;
     if (isfinite(norm))
         update_clipped_by(r, loss_scale_counted(r), rows, n, pieces, grad, clip_factor(norm, limit),
-                          rule);
+                          nullptr, rule);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         loss_scale_report(r, isfinite(norm));
 }

@@ -27,6 +27,14 @@ DEVICE const Rt *trust_counted(const Rt *r)
     return r->scaling ? loss_scale_counted(r) : r;
 }
 
+/* The sums of all threads of a block. */
+DEVICE TrustNorms trust_sum(Parts<double> &shared, TrustNorms x)
+{
+    x.weights = block_sum(shared, x.weights);
+    x.step = block_sum(shared, x.step);
+    return x;
+}
+
 /* norms (pieces).  parts: from update_squares, nullptr if no norm is needed; step: of a rule. */
 template <class Step>
 DEVICE void update_norms(const Rt *r, TrustNorms *norms, const UpdateRow *rows, int n, int pieces,
@@ -41,14 +49,11 @@ DEVICE void update_norms(const Rt *r, TrustNorms *norms, const UpdateRow *rows, 
         for (int k = 0; k < 4 && k < s.count; k++) {
             const UpdateNumber x = update_number(r, s.q, s.bytes / (int64_t)sizeof(real) + k);
             UpdateValue v = {*x.w, x.s0 ? *x.s0 : 0, x.s1 ? *x.s1 : 0};
-            real g = ((const real *)(grad + s.q.grad + s.bytes))[k] * factor;
-            if (o.clip_value > 0)
-                g = s_max(-o.clip_value, s_min(o.clip_value, g));
-            const double w = v.w, u = step(v, g, o);
+            const real g = ((const real *)(grad + s.q.grad + s.bytes))[k] * factor;
+            const double w = v.w, u = step(v, update_limited(g, o), o);
             sum.weights += w * w, sum.step += u * u;
         }
-        sum.weights = block_sum(shared, sum.weights);
-        sum.step = block_sum(shared, sum.step);
+        sum = trust_sum(shared, sum);
         if (threadIdx.x == 0)
             norms[piece] = sum;
     }
@@ -74,8 +79,7 @@ DEVICE void update_ratios(const Rt *r, double *ratio, const TrustNorms *norms,
         TrustNorms sum = {0, 0};
         for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
             sum.weights += norms[i].weights, sum.step += norms[i].step;
-        sum.weights = block_sum(shared, sum.weights);
-        sum.step = block_sum(shared, sum.step);
+        sum = trust_sum(shared, sum);
         if (threadIdx.x == 0)
             ratio[row] = trusts[row] ? trust_ratio(sqrt(sum.weights), sqrt(sum.step), coefficient,
                                                    (double)r->opt.decay * (double)rows[row].decay)
@@ -91,18 +95,9 @@ DEVICE void update_trusted(const Rt *r, const UpdateRow *rows, int n, int pieces
     const double norm = parts ? clip_norm(parts) : 0;
     if (!update_allowed(r, loss))
         return;
-    const real factor = clip_factor(norm, limit);
     if (isfinite(norm))
-        update_pieces(rows, n, pieces, [=](const UpdateShare &s) {
-            UpdateQuads u = update_load(r, s, true, nullptr);
-            Quad g = quad_at(clip_grad((char *)grad, s));
-            RtOpt o = update_options(r, trust_counted(r), s.q);
-            o.trust = (real)ratio[s.row];
-            RT_UNROLL
-            for (int k = 0; k < 4; k++)
-                g.at[k] *= factor;
-            update_quads(u, g, s.count, o, rule);
-        });
+        update_clipped_by(r, trust_counted(r), rows, n, pieces, grad, clip_factor(norm, limit),
+                          ratio, rule);
     if (r->scaling && blockIdx.x == 0 && threadIdx.x == 0)
         loss_scale_report(r, isfinite(norm));
 }

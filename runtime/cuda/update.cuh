@@ -246,12 +246,16 @@ DEVICE RtOpt update_options(const Rt *r, const Rt *counted, const UpdateRow &q)
     return o;
 }
 
+/* A gradient within the limits of clip = value(...). */
+DEVICE real update_limited(real g, const RtOpt &o)
+{
+    return o.clip_value > 0 ? s_max(-o.clip_value, s_min(o.clip_value, g)) : g;
+}
+
 template <class Rule>
 DEVICE void update_value(UpdateValue &x, int states, real g, const RtOpt &o, Rule rule)
 {
-    if (o.clip_value > 0)
-        g = s_max(-o.clip_value, s_min(o.clip_value, g));
-    rule(x, states, g, o);
+    rule(x, states, update_limited(g, o), o);
 }
 
 /* Element i of a parameter; states: nullptr if the optimizer has none. */
