@@ -125,31 +125,17 @@ const char *emit_hash(Arena *a, const Graph *g, const char *dtype)
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }
 
-/* Numbers the nodes that node n needs, from 1 on in their order; the others get 0. */
-static int *numbers_of(Arena *a, const Graph *g, const Node *n)
-{
-    int *number = arena_alloc(a, sizeof *number * (size_t)(g->next_id + 1)), last = 0;
-
-    number[n->id] = 1;
-    for (int i = g->nnode; i-- > 0;) { /* a node comes after its inputs, but not in a loop */
-        number[g->node[i]->id] |= g->node[i]->loop != NULL;
-        for (int k = 0; number[g->node[i]->id] && k < g->node[i]->nin; k++)
-            number[g->node[i]->in[k]->id] = 1;
-    }
-    for (int i = 0; i < g->nnode; i++)
-        if (number[g->node[i]->id])
-            number[g->node[i]->id] = ++last;
-    return number;
-}
-
 const char *emit_meaning(Arena *a, const Graph *g, const Measure *m)
 {
-    const int *number = numbers_of(a, g, g->metric[graph_metric(g, m->name)].node);
+    const bool *needed = graph_needed(g, g->metric[graph_metric(g, m->name)].node);
+    int *number = arena_alloc(a, sizeof *number * (size_t)g->next_id), n = 0; /* in their order */
     Text t = text_new(a);
 
+    for (int i = 0; i < g->nnode; i++)
+        number[g->node[i]->id] = needed[g->node[i]->id] ? ++n : 0;
     text_printf(&t, "%d\n", m->better);
     for (int i = 0; i < g->nnode; i++)
-        if (number[g->node[i]->id])
+        if (needed[g->node[i]->id])
             add_node(&t, g->node[i], number);
     return arena_printf(a, "%016llx", (unsigned long long)text_hash(t.s, t.len, 0));
 }
