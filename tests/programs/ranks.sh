@@ -91,7 +91,9 @@ END
     for n in $links; do
         rm -f "$work/log"
         succeeds "bench --comm, $n ranks" ranks $n -x LD_PRELOAD="$work/late.so" "$work/six" bench --comm --steps 3 --threads 1 --log "$work/log"
-        same "sizes, all with a time" "$(field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 > 0' | wc -l)" 9
+        # All nine sizes, unless a sum took half a second, as it can on a loaded machine: then it is the last one.
+        field "$work/log" comm seconds | tr ' ' '\n' | awk '$1 != "" { n++; if (!($1 > 0) || slow) exit bad = 1; slow = $1 >= 0.5 } END { exit bad || !(n == 9 || (slow && n < 9)) }' && ok ||
+            bad "sizes, all with a time: $(field "$work/log" comm seconds)"
         grep -q "measured: [0-9.]* ms, [0-9.]* ms not hidden" "$work/out" && ok || bad "bench --comm does not set the measured step beside the expected"
         # (The measured time can be longer than the sums: a rank also waits for late ranks.)
         awk -v a="$(field "$work/log" scale not_hidden_percent)" -v b="$(field "$work/log" scale model_not_hidden_percent)" 'BEGIN { exit !(a > 0 && b > 0 && b <= 100) }' && ok ||
