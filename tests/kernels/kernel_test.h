@@ -18,6 +18,12 @@
 #define OPTIMISED __attribute__((optimize("O2")))
 #endif
 #define REFERENCE   __attribute__((noinline)) OPTIMISED
+/* A kernel as one function: a test that inlines a kernel into each of its calls takes several times as long to compile. */
+#ifdef __clang__
+#define ONCE static __attribute__((noinline))
+#else
+#define ONCE static __attribute__((noipa))
+#endif
 #define RT_SEPARATE __attribute__((noinline, unused)) OPTIMISED /* functions that kernels call */
 static inline OPTIMISED void rt_philox(uint32_t out[4], uint64_t key, uint32_t c0, uint32_t c1,
                                        uint32_t c2, uint32_t c3);
