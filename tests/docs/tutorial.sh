@@ -2,7 +2,8 @@
 # tutorial.sh -- runs the commands of docs/tutorial.md in order, and compares their output with the page; with CHECK_DEEP=1 also those of
 # the how-to pages that have <!-- tested --> in their head.
 #
-# Parts: lenet smaller points tools pages
+# Parts: smaller points tools
+# Deep parts: lenet pages
 set -uo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/page"

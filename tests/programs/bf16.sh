@@ -2,7 +2,8 @@
 # bf16.sh -- bf16 programs for processors: the same bits for each --cpu that this machine can run, and for any number of threads, groups
 # and ranks, also after a stop; losses near those of f32; files of f32; less memory; and the messages where bf16 is impossible.
 #
-# Parts: messages lenet loops attention blocks memory ranks models
+# Parts: messages lenet attention memory
+# Deep parts: loops blocks ranks models
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 small_mnist "$work/mnist" 256 16 || true

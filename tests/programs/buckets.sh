@@ -2,7 +2,8 @@
 # buckets.sh -- gradients divided into buckets (--bucket): the same bits as with one bucket, for networks of every kind; a bucket is
 # computed completely before the next one begins.  Groups simulate ranks; ranks.sh tests the same between processes.
 #
-# Parts: norm words plan
+# Parts: words plan
+# Deep parts: norm
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

@@ -2,7 +2,8 @@
 # constants.sh -- numbers as tensors (zeros(6) + 1) before every kind of operation: a folded constant must still be in memory if an
 # operation reads it there.  Optimised and plain programs train to the same losses in f64.
 #
-# Parts: constants losses
+# Parts: constants
+# Deep parts: losses
 set -eu
 . "$(dirname "$0")/../common.sh"
 

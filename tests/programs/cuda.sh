@@ -7,7 +7,8 @@
 # three steps must equal those of the program for the processor.  If nvcc is present, every file must compile for each architecture
 # without spills.
 #
-# Parts: options mlp geometry norm tiles tokens packs many nvcc
+# Parts: options mlp norm tokens packs nvcc
+# Deep parts: geometry tiles many
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"

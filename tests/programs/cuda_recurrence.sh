@@ -3,6 +3,9 @@
 #
 # The program runs on the processor as in cuda.sh.  Losses must be those of the processor, and bits those of --kernels=persistent, which
 # computes each product of a step with all blocks.
+#
+# Parts: text
+# Deep parts: programs
 set -eu
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"
@@ -16,19 +19,22 @@ loops() {
     echo "$(grep -c '^RECURRENCE' "$work/text.cu") and $(grep -cE '^ +LAUNCH\(.*, step\);' "$work/text.cu")"
 }
 lstm=models/lstm_synthetic.tn
-same "an LSTM" "3 and 0" "$(loops $lstm)"
-grep -q '^    Weights<512, 128, 1, 88, false> weights0;' "$work/text.cu" && ok || bad "88 of 128 steps should have their weights in registers"
-grep -q '^    Weights<128, 512, 4, 88, false> weights0;' "$work/text.cu" && ok || bad "dx should have its sums in four parts"
-same "an LSTM for sm_80" "3 and 0" "$(loops $lstm --arch sm_80)"
-grep -q '^    Weights<512, 128, 1, 88, false> weights0;' "$work/text.cu" && ok || bad "88 of 128 steps should have their weights in registers on sm_80"
-same "samples of a block" "4" "$(loops $lstm --batch 512 > /dev/null; sed -n 's/^    const Samples<512, \([0-9]*\)> samples;/\1/p' "$work/text.cu" | sort -u)"
-same "a wide LSTM" "0" "$(loops $lstm --set model.width=256 | sed 's/ .*//')"
-same "an LSTM in f64" "0" "$(loops $lstm --dtype f64 | sed 's/ .*//')"
-same "a narrow LSTM in f64" "3 and 0" "$(loops $lstm --dtype f64 --set model.width=64)"
-same "a loop that recomputes its steps" "1" "$(loops models/lstm_imdb.tn --set model.width=16 > /dev/null; grep -c '^static void train_slice' "$work/text.cu")"
+if part text; then
+    same "an LSTM" "3 and 0" "$(loops $lstm)"
+    grep -q '^    Weights<512, 128, 1, 88, false> weights0;' "$work/text.cu" && ok || bad "88 of 128 steps should have their weights in registers"
+    grep -q '^    Weights<128, 512, 4, 88, false> weights0;' "$work/text.cu" && ok || bad "dx should have its sums in four parts"
+    same "an LSTM for sm_80" "3 and 0" "$(loops $lstm --arch sm_80)"
+    grep -q '^    Weights<512, 128, 1, 88, false> weights0;' "$work/text.cu" && ok || bad "88 of 128 steps should have their weights in registers on sm_80"
+    same "samples of a block" "4" "$(loops $lstm --batch 512 > /dev/null; sed -n 's/^    const Samples<512, \([0-9]*\)> samples;/\1/p' "$work/text.cu" | sort -u)"
+    same "a wide LSTM" "0" "$(loops $lstm --set model.width=256 | sed 's/ .*//')"
+    same "an LSTM in f64" "0" "$(loops $lstm --dtype f64 | sed 's/ .*//')"
+    same "a narrow LSTM in f64" "3 and 0" "$(loops $lstm --dtype f64 --set model.width=64)"
+    same "a loop that recomputes its steps" "1" "$(loops models/lstm_imdb.tn --set model.width=16 > /dev/null; grep -c '^static void train_slice' "$work/text.cu")"
 
-"$TENON" show $lstm --target cuda > "$work/table"
-grep -q "^      10 launches a step, " "$work/table" && ok || bad "the table counts $(grep 'launches a step' "$work/table")"
+    "$TENON" show $lstm --target cuda > "$work/table"
+    grep -q "^      10 launches a step, " "$work/table" && ok || bad "the table counts $(grep 'launches a step' "$work/table")"
+fi
+part programs || { finish; exit; }
 
 # ---- bits
 shim_runtime

@@ -2,7 +2,8 @@
 # gradcheck.sh -- every operation's example, built in f64: the gradients agree with central differences to 1e-6, and those of the
 # optimised program with those of the plain one to 1e-11.
 #
-# Parts: images norms sequences tables numbers kink two zero
+# Parts: images norms sequences tables numbers two zero
+# Deep parts: kink
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

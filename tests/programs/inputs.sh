@@ -2,7 +2,8 @@
 # inputs.sh -- models with several inputs: equal bits for any threads, ranks and after kills; the losses of the same network with all
 # numbers in one input; predictions from each form of their samples; faults of the arrays.
 #
-# Parts: bits arrays
+# Parts: arrays
+# Deep parts: bits
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"

@@ -2,7 +2,8 @@
 # noise.sh -- normal_like in a network: the same bits over threads, groups, ranks and a resume; other numbers in each epoch and with each
 # seed; the same numbers in each evaluation; comparisons, where, clamp and stop_gradient beside the same network written without them.
 #
-# Parts: bits formulas
+# Parts: formulas
+# Deep parts: bits
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$work"

@@ -2,7 +2,8 @@
 # pixels.sh -- a class for each pixel of an image: equal bits for any threads, ranks and after kills; loss and accuracy over the pixels that
 # are not ignored, by hand; the losses of the same classes as positions of a sequence; predictions; faults of the arrays.
 #
-# Parts: bits arrays
+# Parts: arrays
+# Deep parts: bits
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"

@@ -2,7 +2,8 @@
 # plain.sh -- the optimised program computes the same as the plain one: loss and every gradient of the first batch, in file layout, differ
 # by at most 1e-11 (f64) and 1e-4 (f32), relative L2.  Both types have the same passes and kernel sources.
 #
-# Parts: lenet sum_squares others evaluation
+# Parts: lenet sum_squares evaluation
+# Deep parts: others
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
@@ -47,8 +48,10 @@ if part evaluation; then
             'BEGIN { exit !(a > 0 && a - b < 1e-4 * b && b - a < 1e-4 * b) }' && ok || bad "$text: the test loss is another than the plain one"
         rm "$work"/*.log
     }
-    evaluates "dropout of an image" "return dropout(h, 0.3) |> flatten |> dense(10)"
-    evaluates "dropout of a flattened image" "return max_pool(h, 2) |> flatten |> dropout(0.3) |> dense(10)"
+    if deep "dropout of an image"; then
+        evaluates "dropout of an image" "return dropout(h, 0.3) |> flatten |> dense(10)"
+        evaluates "dropout of a flattened image" "return max_pool(h, 2) |> flatten |> dropout(0.3) |> dense(10)"
+    fi
     evaluates "one layer before and behind dropout" \
         "fc = dense(10); f = max_pool(h, 4) |> flatten; return fc(dropout(f, 0.3)) + fc(f)"
 fi

@@ -2,7 +2,8 @@
 # ranks.sh -- one training run by several processes has the bits of one process, for any division of the shards; and the end of a run
 # when a rank is killed, stopped, started wrongly or has other data.  Needs an MPI (mpicc, mpirun); otherwise skipped.
 #
-# Parts: bits dropout layers ends
+# Parts: bits layers ends
+# Deep parts: dropout
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 command -v mpicc > /dev/null && command -v mpirun > /dev/null || { skip "no mpicc and mpirun"; finish; exit; }

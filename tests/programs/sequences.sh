@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # sequences.sh -- scans: gradients against differences, optimised equals plain, the same bits for any threads, ranks and resumes, and a
 # program whose text does not grow with the number of steps.
-# Parts: net layers loop
+# Parts: net loop
+# Deep parts: layers
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

@@ -2,7 +2,8 @@
 # stack.sh -- no stack limit of the shell (ulimit -s) changes what the compiler or a program does.  The compiler handles the deepest models
 # that it accepts.  Each thread of a program has the stack that its kernels need, also with "unlimited", where threads would get 2 MB.
 #
-# Parts: compiler mlp attention table rotary frame
+# Parts: compiler mlp attention
+# Deep parts: table rotary frame
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

@@ -4,7 +4,8 @@
 #
 # TENON_TEST_DATA/imdb: IMDB's reviews, for a test of the whole set.
 #
-# Parts: next lstm networks reviews
+# Parts: next lstm reviews
+# Deep parts: networks
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

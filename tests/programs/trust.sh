@@ -2,7 +2,8 @@
 # trust.sh -- the optimizers lars and lamb: three steps equal a definition in Python, from the gradients that `grads` writes; equal bits
 # for any threads, ranks and after a kill; programs for a GPU over the stand-in.
 #
-# Parts: definition bits gpu
+# Parts: definition bits
+# Deep parts: gpu
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 cd "$TENON_ROOT"

@@ -2,7 +2,8 @@
 # truths.sh -- targets that are truths from 0 to 1: masks and several labels of a sample.  Equal bits for any threads, ranks and after
 # kills; accuracy, iou and dice against a calculation by hand; predictions; faults of the arrays.
 #
-# Parts: bits arrays
+# Parts: arrays
+# Deep parts: bits
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"
