@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # threads.sh -- the same weights for any number of threads, on a pool of threads and along the tree of a larger machine; the memory of
 # many threads; the default number of threads; notes and errors of --threads and --pin.
-# Parts: lenet lstm attention filters rounds sums
-# Deep parts: resnet56
+# Parts: lenet resnet56 lstm attention filters rounds sums
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/tools/machine.sh"
