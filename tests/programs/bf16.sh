@@ -80,7 +80,11 @@ fi
 
 if part lenet; then
     data=(--data "$work/mnist" --limit-samples 128)
+    # ./check compares dense layers between processors; --deep also convolutions, here and in parts blocks and models.
+    every=$forms
+    [ "$CHECK_DEEP" = 1 ] || { equal mlp "$TENON_ROOT/models/mlp.tn" "${data[@]}"; forms=${forms%% *}; }
     equal lenet "$TENON_ROOT/models/lenet.tn" "${data[@]}"
+    forms=$every
     first=$work/p-${forms%% *}
     for threads in 2 5; do same "$threads threads" "$(bits "$first" "${data[@]}" --threads $threads)" "$want"; done
     same "groups" "$(bits "$first" "${data[@]}" --groups 4 --threads 2)" "$want"

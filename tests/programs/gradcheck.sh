@@ -12,18 +12,19 @@ witness_level=-O0                                     # the programs compute a f
 names=$("$TENON" ops | sed -n 's/^  \([a-z0-9_]*\)(.*/\1/p')
 [ "$(wc -w <<< "$names")" -ge 30 ] && ok || bad "tenon ops lists $(wc -w <<< "$names") operations, fewer than 30"
 
-# family FILE: the part to which an example belongs, by its kernels
+# family TEXT: the part to which an example belongs, by its kernels
 family() {
-    if grep -qE '_norm|dropout' "$1"; then echo norms
-    elif grep -qE 'lstm|gru|rnn|scan' "$1"; then echo sequences
-    elif grep -qE 'attention|embedding|gather|rotary|sinusoidal|matmul' "$1"; then echo tables
-    elif grep -qE 'conv2d|_pool' "$1"; then echo images
+    if [[ $1 =~ _norm|dropout ]]; then echo norms
+    elif [[ $1 =~ lstm|gru|rnn|scan ]]; then echo sequences
+    elif [[ $1 =~ attention|embedding|gather|rotary|sinusoidal|matmul ]]; then echo tables
+    elif [[ $1 =~ conv2d|_pool ]]; then echo images
     else echo numbers; fi
 }
 
+case ${CHECK_PART:-} in kink | two | zero) names= ;; esac
 for op in $names; do
     "$TENON" ops "$op" --example > "$work/$op.tn"
-    part "$(family "$work/$op.tn")" || continue
+    part "$(family "$(< "$work/$op.tn")")" || continue
     [ -s "$work/$op.tn" ] || { bad "$op has no example"; continue; }
     case $op in                                       # measured with a loss, without a name in the example
     accuracy) used=softmax_cross_entropy ;;
@@ -79,12 +80,12 @@ if part two; then
     succeeds "two numbers: emit" "$TENON" emit "$work/two.tn" --to c -o "$work/two" --plain --cpu generic --dtype f64
     lib=$(dirname "$TENON")/lib/libtenonrt.a
     # shellcheck disable=SC2046
-    succeeds "two numbers: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+    succeeds "two numbers: compile" cc -O1 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
     for seed in 13 100 134 158; do succeeds "two numbers: gradients of seed $seed" "$work/p" gradcheck --seed $seed; done
     sed -i 's/a\[i\] \* (1 - b\[i\] \* b\[i\])/a[i] * ((real)1.0001 - b[i] * b[i])/' "$work"/two/*.c
     grep -q '1.0001 - b' "$work"/two/*.c || bad "tanh has no gradient to make wrong"
     # shellcheck disable=SC2046
-    succeeds "two numbers, a wrong tanh: compile" cc -O0 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
+    succeeds "two numbers, a wrong tanh: compile" cc -O1 $(one_file "$work"/two/*.c --dtype f64) -o "$work/p" "$lib" -lz -lm -lpthread
     refuses "two numbers, a wrong tanh" "further than 1e-06" "$work/p" gradcheck --seed 13
 fi
 
