@@ -6,7 +6,7 @@ set -euo pipefail
 
 cat > "$work/small.tn" <<'END'
 model small(image: f32[3, 32, 32]) {
-    h = conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> relu |> global_avg_pool
+    h = avg_pool(image, 8) |> flatten |> dense(8) |> relu
     return dense(h, 10)
 }
 train small {
@@ -93,7 +93,7 @@ sed 's/relu/tanh/; s/= softmax_cross_entropy/&(smoothing = 0.1)/' "$work/small.t
 "$TENON" build "$work/smooth.tn" -o "$work/g" --dtype f64
 succeeds "gradients of augmented samples" "$work/g" gradcheck --data "$work/data" --threads 2 --samples 20
 succeeds "training on smoothed labels" "$work/g" --data "$work/data" --log "$work/fast"
-witness "$work/smooth.tn" "$work/g" --dtype f64
+witness_level=-O0 witness "$work/smooth.tn" "$work/g" --dtype f64
 succeeds "the same by the textbook's loops" "$work/g" --data "$work/data" --log "$work/slow"
 for part in train test; do
     same "$part loss of both" "$(field "$work/fast" epoch ${part}_loss)" "$(field "$work/slow" epoch ${part}_loss)"
