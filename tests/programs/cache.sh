@@ -95,14 +95,17 @@ same "--clear leaves nothing of ours" "$(size)" 0
 [ -s "$TENON_CACHE/notes.txt" ] && ok || bad "--clear removes a stranger's file"
 
 # Several builds at the same time.
-builds=
-for i in 1 2 3 4; do "$TENON" build "$mlp" -o "$work/same$i" & builds="$builds $!"; done
+builds= some="1 2"
+if deep "four builds at the same time"; then some="1 2 3 4"; fi
+for i in $some; do "$TENON" build "$mlp" -o "$work/same$i" & builds="$builds $!"; done
 for b in $builds; do if wait "$b"; then ok; else bad "a build beside others fails"; fi; done
-for i in 1 2 3 4; do if cmp -s "$work/same$i" "$work/first"; then ok; else bad "a build beside others differs"; fi; done
+for i in $some; do if cmp -s "$work/same$i" "$work/first"; then ok; else bad "a build beside others differs"; fi; done
 
 # No directory for a cache.
 touch "$work/file"
-for dir in /proc/none "$work/file/below" "$work/file"; do
+dirs=("$work/file/below" "$work/file")                   # `tenon run` below has /proc/none
+if deep "a cache in /proc"; then dirs+=(/proc/none); fi
+for dir in "${dirs[@]}"; do
     succeeds "a cache that cannot be ($dir)" env TENON_CACHE="$dir" "$TENON" build "$mlp" -o "$work/p"
     cmp -s "$work/p" "$work/first" && ok || bad "a build without a cache differs"
     refuses "tenon cache of $dir" "cannot use the cache" env TENON_CACHE="$dir" "$TENON" cache
