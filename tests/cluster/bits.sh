@@ -4,6 +4,8 @@
 # LeNet, mlp_wide with its dropout, and a ResNet of four shards with augmented images run on 1, 2 and 4 ranks (LeNet also on 8) with 1
 # and 2 threads, over shared memory and over TCP between hosts made of namespaces.  A run is also stopped twice and resumed with other
 # numbers of ranks.  With CHECK_DEEP=1 (./check --deep) the ResNet is ResNet-20; otherwise it has 8 layers and uses shared memory only.
+#
+# Deep: tests/programs/ranks.sh has ranks of one host, faults.sh ranks between hosts.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 hosts=$(dirname "$(readlink -f "$0")")/hosts.sh all=${CHECK_DEEP:-0}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # blas.sh -- --kernels=blas computes the same as Tenon's own kernels: loss and every gradient of the first batch within 1e-11 (f64), for
 # dense layers and convolutions of all forms; the same bits for any number of threads.
+# Deep: part blas of attention.sh compares products of the library.
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$TENON_ROOT/tests/packages.sh"

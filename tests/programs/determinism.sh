@@ -2,7 +2,8 @@
 # determinism.sh -- one program and one seed give the same weights after each epoch, for any number of threads and any division of the
 # shards into groups (which simulate ranks).  Hashes are compared with each other, not with stored ones.
 #
-# Parts: lenet mlp mlp_wide sum_squares
+# Parts: mlp mlp_wide sum_squares
+# Deep parts: lenet
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

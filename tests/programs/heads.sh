@@ -101,8 +101,9 @@ if part bits; then
     like_plain heads train_loss test_loss train_accuracy_digit test_mae_sizes
     succeeds "gradcheck" ./double gradcheck --data ./heads
 
-    # Synthetic numbers of one target of two outputs: such a sample has one class.
-    cat > both.tn <<'END_TN'
+    if deep "synthetic samples of one target of two outputs"; then
+        # Synthetic numbers of one target of two outputs: such a sample has one class.
+        cat > both.tn <<'END_TN'
 model both(x: f32[36]) { return a = dense(x, 36), b = dense(x, 36) }
 train both {
     data      = synthetic(samples = 64)
@@ -112,8 +113,9 @@ train both {
     epochs    = 1
 }
 END_TN
-    make both both-cpu
-    succeeds "synthetic samples of one target of numbers" ./both-cpu
+        make both both-cpu
+        succeeds "synthetic samples of one target of numbers" ./both-cpu
+    fi
 
     # predict: columns with a header, or a .npy file for each output.
     ./heads-cpu predict --weights one.safetensors --input some.npy > some.csv

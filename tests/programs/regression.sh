@@ -2,8 +2,8 @@
 # regression.sh -- targets that are numbers, and autoencoders: equal bits for any threads, ranks and after kills; metrics against a
 # calculation by hand; predictions; faults of the arrays; programs without accuracy in options, sweeps and tables.
 #
-# Parts: bits arrays practice
-# Deep parts: images
+# Parts: arrays practice
+# Deep parts: images bits
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../npy.sh"

@@ -2,8 +2,8 @@
 # stretch.sh -- scans with `recompute = every k`: the same bits as without it, in less planned memory, for any k, in both directions, and in
 # lstm, gru and rnn; the same bits in groups and on two threads.
 #
-# Parts: cell twice
-# Deep parts: layers
+# Parts: twice
+# Deep parts: layers cell
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 

@@ -42,11 +42,11 @@ longest() { awk -v pattern="$1" '$0 ~ pattern && length > n { n = length } END {
 widths="40 200"
 ! deep "60 columns" || widths="40 60 200"
 for columns in $widths; do
-    succeeds "training on $columns columns" on_terminal $columns "$work/mlp" --data "$work/mnist" --epochs 100 --threads 1
+    succeeds "training on $columns columns" on_terminal $columns "$work/mlp" --data "$work/mnist" --epochs 300 --threads 1
     cp "$work/out" "$work/shown"
-    n=$(longest '^epoch 1?[0-9]+/100 [^ ]')
+    n=$(longest '^epoch 1?[0-9]+/300 [^ ]')
     [ "$n" -ge 20 ] && [ "$n" -lt $columns ] && ok || bad "a bar of $n on $columns columns: $(grep -m 3 '^epoch' "$work/shown")"
-    grep -qE '^epoch [0-9]+/100 \[#*\.*\] ' "$work/shown" && bar=1 || bar=0
+    grep -qE '^epoch [0-9]+/300 \[#*\.*\] ' "$work/shown" && bar=1 || bar=0
     same "a bar on $columns columns" $bar $((columns == 200))
     succeeds "bench on $columns columns" on_terminal $columns "$work/mlp" bench --seconds 0.5 --threads 1
     cp "$work/out" "$work/shown"
