@@ -326,13 +326,13 @@ static Node *converted(Narrow *a, Node *x, const Node *n)
 }
 
 /* Whether n needs input i in the other type.  A product reads two-byte factors, and a bias in the
- * type of its result.  dense_dx reads the values of its mask in either type.  Other nodes read the
- * given type if they can. */
+ * type of its result.  On a GPU, dense_dx reads the values of its mask in either type.  Other nodes
+ * read the given type if they can. */
 static bool wants_other(const Narrow *a, const Node *n, int i)
 {
     const Node *x = n->in[i];
     if (x->dtype != DT_REAL || x->op->leaf == LEAF_CONST ||
-        (op_computes(n, PRODUCT_DENSE, ROLE_DX) && i >= 2))
+        (!a->few_half && op_computes(n, PRODUCT_DENSE, ROLE_DX) && i >= 2))
         return false;
     if (a->few_half && is_product(a, n))
         return i != op_weights(n) && (x->half != HALF_NONE) != (i < 2 || n->op->role == ROLE_DX);
