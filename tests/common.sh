@@ -107,7 +107,7 @@ headers_used() {
 one_file() {
     local flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -I $TENON_ROOT/runtime -include rt.h"
     flags+=$(printf ' -include %s' $(headers_used "$1"))
-    case " ${*:2} " in *" --dtype f64 "*) flags+=" -DRT_F64" ;; esac
+    case " ${*:2} " in *" --dtype f64 "*) flags+=" -DRT_F64" ;; *" --dtype bf16 "*) flags+=" -DRT_BF16" ;; esac
     case " ${*:2} " in *" --cpu x86-64-v4 "*) flags+=" -march=x86-64-v4 -mprefer-vector-width=512" ;; *" --cpu x86-64-v3 "*) flags+=" -march=x86-64-v3" ;;
         *" --cpu armv8-a "*) flags+=" -march=armv8-a" ;; esac
     echo "$flags $1"

@@ -4,7 +4,7 @@
 #
 # Each model is checked, and built optimised and plain, in f32 and f64, for one processor or another.  Its programs train to the same
 # bits with 1 and 3 threads, and as 2 ranks if the shards allow it.  The gradients of the first batch equal those of the plain program
-# in f64, and so do the losses of training in f64 with sgd.
+# in f64, and so do the losses of training in f64 with sgd.  Each fifth of many models is also built in bf16.
 #
 # Without arguments: the files of tests/random, which are reduced models that once failed, and 6 models, every second one also in f32;
 # with CHECK_DEEP=1 250 models, all in both types.  With arguments: models FIRST to FIRST + COUNT - 1.  A model that fails is kept in the
@@ -33,7 +33,7 @@ program() {
     rm -rf "$work/emitted"
     "$TENON" emit "$work/m.tn" --to c -o "$work/emitted" --dtype "$dtype" --cpu "$cpu" --verify --color never "$@" > "$work/out" 2>&1 || return
     # shellcheck disable=SC2046
-    cc -O0 $(one_file "$work"/emitted/*.c --dtype "$dtype" --cpu "$cpu") -o "$work/$name" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread > "$work/out" 2>&1
+    cc -O0 -Werror=incompatible-pointer-types $(one_file "$work"/emitted/*.c --dtype "$dtype" --cpu "$cpu") -o "$work/$name" "$(dirname "$TENON")/lib/libtenonrt.a" -lz -lm -lpthread > "$work/out" 2>&1
 }
 
 # trains NAME: the same bits with any number of threads, and as two ranks
@@ -80,6 +80,19 @@ judge() {
             "$work/compare" "$work/fast.s" "$work/truth.s" 1e-3 1e-2 > "$work/out" || { echo "optimised f32 != f64, $cpu"; return 1; }
         fi
     done
+    [ $all = 0 ] || [ $(($1 % 5)) != 0 ] || halved
+}
+
+# halved: $work/m.tn in bf16 has the same bits on each processor, and gradients near those of f64
+halved() {
+    local cpu want=
+    for cpu in "${cpus[@]}"; do
+        program half bf16 "$cpu" || { echo "build bf16 $cpu"; return 1; }
+        trains half || { echo "bf16 $cpu"; return 1; }
+        want=${want:-$(hashes "$work/half.log")}
+        [ "$(hashes "$work/half.log")" = "$want" ] || { echo "bf16: other bits on $cpu than on ${cpus[0]}"; return 1; }
+    done
+    "$work/compare" "$work/half.s" "$work/truth.s" 0.05 1e-2 > "$work/out" || { echo "bf16 != f64"; return 1; }
 }
 
 # one NAME NUMBER: judges a model and counts the result
