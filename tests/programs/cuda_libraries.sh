@@ -217,10 +217,12 @@ halves() {
     pair narrow "$cuda/narrow.tn"
     steps narrow
     half narrow "$cuda/narrow.tn" 3e-2
-    pair channels "$cuda/channels.tn"
-    steps channels
-    half channels "$cuda/channels.tn" 0
-    if deep "geometry.tn in bf16"; then half geometry "$cuda/geometry.tn" 0; fi
+    if deep "geometry.tn and channels.tn in bf16"; then
+        half geometry "$cuda/geometry.tn" 0
+        pair channels "$cuda/channels.tn"
+        steps channels
+        half channels "$cuda/channels.tn" 0
+    fi
     data="--data $work/mnist"
     half lenet models/lenet.tn 0 --batch 8
     grep -q "^gpu: products and the values between them in bf16, .*; sums, weights, .* are f32" "$work/lenet-bf16/said" && ok || bad "bf16 is not said at the start: $(head -n 2 "$work/lenet-bf16/said")"
@@ -240,7 +242,7 @@ of() { field "$@" | awk '{ print $NF }'; }
 # f16: the gradient of the loss is scaled, and a step with gradients that are not finite is skipped.
 scaled() {
     local data= dir=$work/large small=$work/small bits steps scale fixed="--loss-scale-steps 0" model=$cuda/scaled.tn
-    type=f16 half products "$cuda/products.tn" 0
+    if deep "products in f16"; then type=f16 half products "$cuda/products.tn" 0; fi
     type=f16 half narrow "$cuda/narrow.tn" 3e-3
     if deep "LeNet in f16"; then data="--data $work/mnist" type=f16 half lenet models/lenet.tn 0 --batch 8; fi
     grep -q "products and the values between them in f16, 10 fraction bits; sums, weights, .* are f32" "$work/narrow-f16/said" && ok || bad "f16 is not said at the start"
