@@ -137,69 +137,6 @@ START_TEST(teams)
 }
 END_TEST
 
-#ifdef __OPTIMIZE__ /* sizes known to the compiler change the code, never the bits */
-static const Conv conv1 = {3, 1, 28, 28, 20, 5, 5, 1, 1, 0, 0, 1, 1, 1, 24, 24, 2};
-#define CONV1                                                                                      \
-    (Conv)                                                                                         \
-    {                                                                                              \
-        .n = 3, .c = 1, .h = 28, .w = 28, .o = 20, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1,   \
-        .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 24, .ow = 24, .pool = 2                         \
-    }
-static const Conv conv2 = {3, 20, 14, 14, 50, 5, 5, 1, 1, 2, 2, 1, 1, 1, 14, 14, 2};
-#define CONV2                                                                                      \
-    (Conv)                                                                                         \
-    {                                                                                              \
-        .n = 3, .c = 20, .h = 14, .w = 14, .o = 50, .r = 5, .s = 5, .stride_h = 1, .stride_w = 1,  \
-        .pad_h = 2, .pad_w = 2, .dil_h = 1, .dil_w = 1, .groups = 1, .oh = 14, .ow = 14, .pool = 2 \
-    }
-
-typedef struct Pooled {
-    real *y, *dx, *dw;
-    uint8_t *index;
-} Pooled;
-typedef struct PooledInput {
-    real *x, *w, *p, *pd, *bias, *dy;
-} PooledInput;
-#define RUN_POOLED(name, c)                                                                        \
-    static void __attribute__((noinline)) name(Pooled q, PooledInput in)                           \
-    {                                                                                              \
-        conv2d_pool(q.y, q.index, in.x, in.p, in.bias, v_tanh, c);                                 \
-        conv2d_pool_dx(q.dx, in.pd, in.dy, q.index, d_relu, in.x, c);                              \
-        conv2d_pool_dw(q.dw, in.x, in.dy, q.index, c);                                             \
-    }
-RUN_POOLED(run_conv1, CONV1)
-RUN_POOLED(run_conv2, CONV2)
-
-START_TEST(literal_sizes)
-{
-    const Conv c = _i == 0 ? conv1 : conv2;
-    real *w = random_buffer(count_w(c), 2);
-    const PooledInput in = {random_buffer(count_x(c), 1), w,
-                            packed(w, c, ORDER_FORWARD),  packed(w, c, ORDER_POOL_DX),
-                            random_buffer(c.o, 3),        random_buffer(count_pooled(c), 4)};
-    Pooled q[2];
-    for (int i = 0; i < 2; i++)
-        q[i] = (Pooled){buffer(count_pooled(c)), buffer(count_x(c)), zero_buffer(count_w(c)),
-                        buffer_bytes(count_pooled(c))};
-    conv2d_pool_once(q[0].y, q[0].index, in.x, in.p, in.bias, c);
-    conv2d_pool_dx_once(q[0].dx, in.pd, in.dy, q[0].index, in.x, c);
-    conv2d_pool_dw_once(q[0].dw, in.x, in.dy, q[0].index, c);
-    if (_i == 0)
-        run_conv1(q[1], in);
-    else
-        run_conv2(q[1], in);
-    const int64_t bytes = sizeof(real);
-    check_same(q[0].y, q[1].y, count_pooled(c) * bytes, "conv2d_pool");
-    check_same(q[0].index, q[1].index, count_pooled(c), "conv2d_pool's index");
-    check_same(q[0].dx, q[1].dx, count_x(c) * bytes, "conv2d_pool_dx");
-    check_same(q[0].dw, q[1].dw, count_w(c) * bytes, "conv2d_pool_dw");
-    release(6, in.x, in.w, in.p, in.pd, in.bias, in.dy);
-    for (int i = 0; i < 2; i++)
-        release(4, q[i].y, q[i].dx, q[i].dw, q[i].index);
-}
-END_TEST
-#endif
-
 /* A sample alone and with others, which may then share vectors: the same bits. */
 START_TEST(samples_apart)
 {
@@ -228,9 +165,6 @@ int main(void)
     TCase *t = tcase_create("conv_pool");
     add_rounds(t, pooled, 0, 2 * SHAPES);
     add_rounds(t, teams, 0, SHAPES);
-#ifdef __OPTIMIZE__
-    add_rounds(t, literal_sizes, 0, 2);
-#endif
     add_rounds(t, samples_apart, 0, 20);
     return run_suite(t, "convolutions with a max-pool");
 }
