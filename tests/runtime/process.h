@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static pid_t start(const char *arguments)
     snprintf(line, sizeof line, "%s", arguments);
     for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
+    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL); /* a handler of the library Check would look like one of the program */
     const pid_t pid = fork();
     if (pid == 0) {
         const int out = open(in_scratch("said"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
