@@ -87,6 +87,10 @@ function(kernel_test stem machine type level suffix)
     set(name kernels_${stem}_${machine}_${type}${suffix})
     tenon_test(${name} tests/kernels/${stem}.c)
     target_sources(${name} PRIVATE runtime/base/team.c)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/tests/kernels/literal/${stem}.c) # kernels with sizes that the compiler knows
+        target_sources(${name} PRIVATE tests/kernels/literal/${stem}.c)
+        set_source_files_properties(tests/kernels/literal/${stem}.c PROPERTIES COMPILE_OPTIONS -O2)
+    endif()
     if("${stem} ${machine}" STREQUAL "test_bf16 x86-64-v4") # kernels that use the tiles of this machine, if it has them
         target_sources(${name} PRIVATE runtime/base/tiles.c)
     endif()

@@ -1,5 +1,6 @@
 /* test_conv_pool.c -- convolutions with a fused max-pool, and their gradients, against plain ones. */
 #include "conv_test.h"
+#include "literal/test_conv_pool.h"
 
 #include "cpu/conv_pool_dw.h"
 #include "cpu/conv_pool_dx.h"
@@ -7,17 +8,17 @@
 #include "cpu/pool.h"
 
 ONCE void conv2d_pool_once(real *y, uint8_t *index, const real *x, const real *p,
-                             const real *bias, Conv c)
+                           const real *bias, Conv c)
 {
     conv2d_pool(y, index, x, p, bias, v_tanh, c);
 }
 ONCE void conv2d_pool_dx_once(real *dx, const real *p, const real *dy, const uint8_t *index,
-                                const real *y, Conv c)
+                              const real *y, Conv c)
 {
     conv2d_pool_dx(dx, p, dy, index, d_relu, y, c);
 }
 ONCE void conv2d_pool_dw_once(real *dw, const real *x, const real *dy, const uint8_t *index,
-                                Conv c)
+                              Conv c)
 {
     conv2d_pool_dw(dw, x, dy, index, c);
 }
@@ -137,6 +138,36 @@ START_TEST(teams)
 }
 END_TEST
 
+/* Sizes known to the compiler change the code, never the bits. */
+START_TEST(literal_sizes)
+{
+    const Conv c = _i == 0 ? (Conv)LITERAL_1 : (Conv)LITERAL_2;
+    real *w = random_buffer(count_w(c), 2);
+    const PooledInput in = {random_buffer(count_x(c), 1), w,
+                            packed(w, c, ORDER_FORWARD),  packed(w, c, ORDER_POOL_DX),
+                            random_buffer(c.o, 3),        random_buffer(count_pooled(c), 4)};
+    Pooled q[2];
+    for (int i = 0; i < 2; i++)
+        q[i] = (Pooled){buffer(count_pooled(c)), buffer(count_x(c)), zero_buffer(count_w(c)),
+                        buffer_bytes(count_pooled(c))};
+    conv2d_pool_once(q[0].y, q[0].index, in.x, in.p, in.bias, c);
+    conv2d_pool_dx_once(q[0].dx, in.pd, in.dy, q[0].index, in.x, c);
+    conv2d_pool_dw_once(q[0].dw, in.x, in.dy, q[0].index, c);
+    if (_i == 0)
+        literal_1(q[1], in);
+    else
+        literal_2(q[1], in);
+    const int64_t bytes = sizeof(real);
+    check_same(q[0].y, q[1].y, count_pooled(c) * bytes, "conv2d_pool");
+    check_same(q[0].index, q[1].index, count_pooled(c), "conv2d_pool's index");
+    check_same(q[0].dx, q[1].dx, count_x(c) * bytes, "conv2d_pool_dx");
+    check_same(q[0].dw, q[1].dw, count_w(c) * bytes, "conv2d_pool_dw");
+    release(6, in.x, in.w, in.p, in.pd, in.bias, in.dy);
+    for (int i = 0; i < 2; i++)
+        release(4, q[i].y, q[i].dx, q[i].dw, q[i].index);
+}
+END_TEST
+
 /* A sample alone and with others, which may then share vectors: the same bits. */
 START_TEST(samples_apart)
 {
@@ -165,6 +196,7 @@ int main(void)
     TCase *t = tcase_create("conv_pool");
     add_rounds(t, pooled, 0, 2 * SHAPES);
     add_rounds(t, teams, 0, SHAPES);
+    add_rounds(t, literal_sizes, 0, 2);
     add_rounds(t, samples_apart, 0, 20);
     return run_suite(t, "convolutions with a max-pool");
 }

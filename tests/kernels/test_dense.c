@@ -1,6 +1,7 @@
 /* test_dense.c -- dense kernels, and the fused update to the bit, for any division of the
  * shards. */
 #include "kernel_test.h"
+#include "literal/test_dense.h"
 
 #include "cpu/dense_input.h"
 #include "cpu/dense_sparse.h"
@@ -12,17 +13,17 @@ ONCE void dense_once(real *y, const real *x, const real *p, const real *bias, Ac
     dense(y, x, p, bias, act, d);
 }
 ONCE void dense_sparse_once(real *y, const real *x, const real *p, const real *bias, Act act,
-                              Dense d)
+                            Dense d)
 {
     dense_sparse(y, x, p, bias, act, d);
 }
 ONCE void dense_dx_once(real *dx, const real *p, const real *dy, Mask mask, const real *y,
-                          Dense d)
+                        Dense d)
 {
     dense_dx(dx, p, dy, mask, y, d);
 }
 ONCE void dense_dx_transposed_once(real *dx, const real *transposed, const real *dy,
-                                     const real *y, Dense d)
+                                   const real *y, Dense d)
 {
     dense_dx_transposed(dx, transposed, dy, d_relu, y, d);
 }
@@ -97,23 +98,21 @@ START_TEST(products)
 }
 END_TEST
 
-#ifdef __OPTIMIZE__ /* sizes known to the compiler change the code, never the bits */
+/* Sizes known to the compiler change the code, never the bits. */
 START_TEST(literal_sizes)
 {
-    const Dense d = {16, 500, 10};
+    const Dense d = LITERAL_LAYER;
     real *x = random_buffer(8000, 1), *w = random_buffer(5000, 2), *p = panels(w, d),
          *dy = random_buffer(160, 3);
     real *y[2] = {buffer(160), buffer(160)}, *dx[2] = {buffer(8000), buffer(8000)};
     dense_once(y[0], x, p, NULL, v_identity, d);
-    dense(y[1], x, p, NULL, v_identity, (Dense){16, 500, 10});
-    check_same(y[0], y[1], 160 * sizeof(real), "dense");
     dense_dx_once(dx[0], p, dy, d_tanh, x, d);
-    dense_dx(dx[1], p, dy, d_tanh, x, (Dense){16, 500, 10});
+    literal_layer(y[1], dx[1], x, p, dy);
+    check_same(y[0], y[1], 160 * sizeof(real), "dense");
     check_same(dx[0], dx[1], 8000 * sizeof(real), "dense_dx");
     release(8, x, w, p, dy, y[0], y[1], dx[0], dx[1]);
 }
 END_TEST
-#endif
 
 /* Threads that share each product: the bits of one thread. */
 typedef struct Shared {
@@ -481,9 +480,7 @@ int main(void)
     TCase *t = tcase_create("dense");
     tcase_add_loop_test(t, products, 0, SHAPES);
     tcase_add_loop_test(t, teams, 0, SHAPES);
-#ifdef __OPTIMIZE__
     tcase_add_test(t, literal_sizes);
-#endif
     tcase_add_loop_test(t, update, 0, 4);
     add_rounds(t, stored, 0, 2 * ZEROS);
     tcase_add_loop_test(t, sparse, 0, ZEROS);

@@ -4,9 +4,11 @@
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-cat > "$work/small.tn" <<'END'
+body='avg_pool(image, 8) |> flatten |> dense(8) |> relu'
+! deep "augmented images before a convolution" || body='conv2d(image, 4, kernel = 3, stride = 2, pad = 1) |> relu |> global_avg_pool'
+cat > "$work/small.tn" <<END
 model small(image: f32[3, 32, 32]) {
-    h = avg_pool(image, 8) |> flatten |> dense(8) |> relu
+    h = $body
     return dense(h, 10)
 }
 train small {

@@ -4,8 +4,11 @@ set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 witness_level=-O0                                     # the plain program computes few samples
 
-side=12
-! deep "images of 32 x 32" || side=32
+side=12 data='synthetic(samples = 60, test_samples = 20)' given=()
+if deep "images of CIFAR-10"; then
+    side=32 data=cifar10 given=(--data "$work/data")
+    small_cifar "$work/data" 12 20
+fi
 cat > "$work/net.tn" <<END
 model net(image: f32[3, $side, $side], classes: int = 10) {
     h = conv2d(image, 16, kernel = 3, pad = 1, bias = false) |> batch_norm |> relu
@@ -17,7 +20,7 @@ model net(image: f32[3, $side, $side], classes: int = 10) {
     return dense(h, classes)
 }
 train net {
-    data      = synthetic(samples = 60, test_samples = 20)
+    data      = $data
     loss      = softmax_cross_entropy
     optimizer = sgd(lr = 0.05, momentum = 0.9)
     batch     = 12
@@ -31,9 +34,9 @@ types=f64
 for dtype in $types; do
     "$TENON" build "$work/net.tn" -o "$work/net" --dtype $dtype --keep "$work/kept" --verify
     witness "$work/net.tn" "$work/plain" --dtype $dtype
-    succeeds "training, $dtype" "$work/net" --save "$work/w"
+    succeeds "training, $dtype" "$work/net" "${given[@]}" --save "$work/w"
     for program in net plain; do
-        succeeds "test of $program, $dtype" "$work/$program" test --weights "$work/w" --log "$work/$program.log"
+        succeeds "test of $program, $dtype" "$work/$program" test "${given[@]}" --weights "$work/w" --log "$work/$program.log"
     done
     if awk -v a="$(field "$work/net.log" test test_loss)" -v b="$(field "$work/plain.log" test test_loss)" -v most=$([ $dtype = f32 ] && echo 2e-6 || echo 1e-12) \
         'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d < most && -d < most) }'; then ok
@@ -44,7 +47,7 @@ done
 
 # ---- residuals and activations inside of the normalising loop: three epochs equal those of plain loops
 for program in net plain; do
-    succeeds "training of $program in f64" "$work/$program" --limit-samples 24 --threads 2 --log "$work/$program.log"
+    succeeds "training of $program in f64" "$work/$program" "${given[@]}" --limit-samples 24 --threads 2 --log "$work/$program.log"
 done
 if paste <(field "$work/net.log" epoch train_loss | tr ' ' '\n') <(field "$work/plain.log" epoch train_loss | tr ' ' '\n') |
     awk '$1 > 0 { d = $1 - $2; n += d < 1e-9 && -d < 1e-9 } END { exit n != 3 }'; then ok

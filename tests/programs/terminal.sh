@@ -83,9 +83,10 @@ succeeds "a model of a few microseconds" "$TENON" build "$work/small.tn" -o "$wo
 "$work/small" bench --steps 1000 --threads 1 > "$work/out"
 grep -qE 'step 0\.[0-9]{5,6} ms .best 0\.[0-9]{5,6}.' "$work/out" && grep -qE 'between 0\.[0-9]{5,6} and 0\.[0-9]{5,6} ms' "$work/out" && ok || bad "steps of a few microseconds: $(cat "$work/out")"
 h=' |> conv2d(64, 3, pad = 1) |> relu'
-sed "s/x: f32\[8\]/x: f32[64, 32, 32]/; s/return dense(x/return global_avg_pool(x$h) |> dense(/; s/dense(, 4/dense(4/" "$work/small.tn" > "$work/slow.tn"
-witness_level=-O0                                     # a small network takes as long as a large one
-succeeds "a model of some steps a second" witness "$work/slow.tn" "$work/slow"
+side=32 how=(witness "$work/slow.tn" "$work/slow") witness_level=-O0     # a small plain network takes as long as a large optimised one
+if deep "a large optimised network"; then side=96 h=$h$h$h$h how=("$TENON" build "$work/slow.tn" -o "$work/slow"); fi
+sed "s/x: f32\[8\]/x: f32[64, $side, $side]/; s/return dense(x/return global_avg_pool(x$h) |> dense(/; s/dense(, 4/dense(4/" "$work/small.tn" > "$work/slow.tn"
+succeeds "a model of some steps a second" "${how[@]}"
 "$work/slow" bench --steps 1 --threads 1 > "$work/out"
 grep -qE ', [0-9]{1,2}\.[0-9] samples/s$' "$work/out" && ok || bad "samples/s of a slow step: $(cat "$work/out")"
 "$work/mlp" bench --steps 3 --log "$work/three" > "$work/out"
