@@ -186,13 +186,16 @@ static void add_synthetic(const Graph *g, PlaceList *l)
     const bool classes = g->label && g->recipe.target->kind == LEARN_CLASS;
     const int64_t labels = classes ? shape_count(&g->label->shape) : 1;
     const int64_t features = graph_numbers(g), part = 4000000 / features;
-    const int64_t each = tokens ? features : features / labels, block = tokens ? 4 : 16;
+    const int64_t each = tokens ? features : (features + labels - 1) / labels;
+    const int64_t block = tokens ? 4 : 16;
     places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
     places_int(l, "samples", data->samples);
     places_int(l, "test_samples", data->test_samples);
     places_int(l, "part_samples", part > 1 ? part : 1);
     places_int(l, "labels", labels);
     places_flag(l, "several_labels", labels > 1);
+    places_flag(l, "uneven", tokens ? labels > 1 && labels != features : features % labels);
+    places_int(l, "features", features);
     places_int(l, "label_features", each);
     places_int(l, "blocks", (each + block - 1) / block);
     places_int(l, "classes", synthetic_classes(g, labels));

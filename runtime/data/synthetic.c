@@ -1,10 +1,13 @@
 /* synthetic.c -- samples without a file: the prototype of a random class, half covered by noise.
  *
  *   numbers   byte e of sample i is (prototype[class(i)][e] + noise[i][e]) / 2, both uniform
- *             bytes; with a class for each position, each position is such a sample
+ *             bytes; with a class for each position, each position has a part of the bytes, and
+ *             this part is such a sample
  *   tokens    token e of sample i is prototype[class(i)][e] or a random token, with equal
  *             probability; with a class for each position, tokens are random and the class is a
- *             fixed function of the token
+ *             fixed function of the first token in the position's part
+ *
+ * The part of position p of P begins at element p F / P of F, rounded down.
  *
  * Several inputs are parts of such a sample: byte or token e of the sample is element e of all
  * inputs one after another.  With a class for each position, an element has the class of its
@@ -76,6 +79,12 @@ static int32_t class_of_token(const Data *d, int32_t token)
     return below(w[0], d->classes);
 }
 
+/* The first element of a position's part of a sample. */
+static int64_t part_begin(const Data *d, int64_t position)
+{
+    return position * d->features / d->labels;
+}
+
 /* Makes several inputs.  With a class for each position, the elements of each input are divided
  * among the positions. */
 static void synthetic_parts(const Data *d, char *x, const int32_t *label, int64_t i)
@@ -110,18 +119,16 @@ void synthetic_sample(const Data *d, void *x, int32_t *label, int64_t i)
         synthetic_parts(d, x, label, i);
         return;
     }
-    const int64_t each = d->features / d->labels;
     if (d->labels == 1)
         *label = class_of(d, i);
-    for (int64_t e = 0; d->vocab && e < d->features; e++) {
-        const int32_t t = ((int32_t *)x)[e] = token(d, d->labels == 1, *label, i, e);
-        if (d->labels > 1)
-            label[e] = class_of_token(d, t);
-    }
-    for (int64_t e = 0; !d->vocab && e < d->labels; e++) {
-        if (d->labels > 1)
-            label[e] = class_of(d, i * d->labels + e);
-        synthetic_pixels((uint8_t *)x + e * each, each, label[e], i * d->labels + e);
+    for (int64_t e = 0; d->vocab && e < d->features; e++)
+        ((int32_t *)x)[e] = token(d, d->labels == 1, *label, i, e);
+    for (int64_t p = 0; d->vocab && d->labels > 1 && p < d->labels; p++)
+        label[p] = class_of_token(d, ((const int32_t *)x)[part_begin(d, p)]);
+    for (int64_t p = 0; !d->vocab && p < d->labels; p++) {
+        const int64_t begin = part_begin(d, p), end = part_begin(d, p + 1);
+        label[p] = class_of(d, i * d->labels + p);
+        synthetic_pixels((uint8_t *)x + begin, end - begin, label[p], i * d->labels + p);
     }
 }
 

@@ -640,6 +640,33 @@ START_TEST(synthetic_tokens_tell_their_class)
 }
 END_TEST
 
+/* More or fewer classes than elements, in numbers that do not divide: all elements and classes are made, and nothing behind them. */
+START_TEST(synthetic_positions_divide_a_sample)
+{
+    static const int64_t features[] = {48, 7, 3, 5}, labels[] = {10, 2, 5, 5};
+    const int64_t f = features[_i / 2], n = labels[_i / 2];
+    const Data d = {.features = f, .vocab = _i % 2 ? 900 : 0, .classes = 3, .labels = n};
+    const int64_t bytes = f * (d.vocab ? 4 : 1);
+    int32_t x[49], y[49], label[11], again[11];
+    bool changes[4 * 49] = {false};
+    for (int i = 0; i < 50; i++) {
+        memset(x, 0x7f, sizeof x), memset(y, 0x11, sizeof y), memset(label, 0x7f, sizeof label), memset(again, 0x11, sizeof again);
+        synthetic_sample(&d, x, label, i);
+        synthetic_sample(&d, y, again, i);
+        ck_assert_mem_eq(x, y, bytes);
+        ck_assert_mem_eq(label, again, n * 4);
+        ck_assert_int_eq(((uint8_t *)x)[bytes], 0x7f);
+        ck_assert_int_eq(label[n], 0x7f7f7f7f);
+        for (int p = 0; p < n; p++)
+            ck_assert(label[p] >= 0 && label[p] < 3);
+        for (int e = 0; e < f; e++)
+            changes[e] |= d.vocab ? x[e] != x[0] : ((uint8_t *)x)[e] != 0;
+    }
+    for (int e = d.vocab ? 1 : 0; e < f; e++)
+        ck_assert_msg(changes[e], "element %d is always the same", e);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("parts");
@@ -669,6 +696,7 @@ int main(void)
     tcase_add_test(t, the_peak_grows_with_what_is_touched);
     tcase_add_test(t, synthetic_samples_are_functions_of_their_number);
     tcase_add_test(t, synthetic_tokens_tell_their_class);
+    tcase_add_loop_test(t, synthetic_positions_divide_a_sample, 0, 8);
     suite_add_tcase(s, t);
     return suite_run(s);
 }
