@@ -32,7 +32,8 @@ typedef struct Layer {
     bool reversed;
     const char *path;   /* path of its parameters */
     Node *x, *first[2]; /* the sequence; the first states (NULL: zeros) */
-    Node *mask;         /* (N, T, 1); NULL: all steps count */
+    Node *given_mask;   /* (N, T); NULL: all steps count */
+    Node *mask, *rest;  /* the mask and 1 - mask, (N, T, 1) */
     Node *all, *last;   /* results */
 } Layer;
 
@@ -181,25 +182,26 @@ static Node *dropped(Layer *y)
     return like.op->build(y->g, &one, 1, &like, y->path, y->d);
 }
 
-/* A node of the layer for Loop.call: libraries compute the whole layer in one call. */
+/* A node of the layer for Loop.call: scripts and pictures have the whole layer as one call. */
 static Node *loop_call(Layer *y)
 {
     Arena *a = y->g->arena;
-    Node *n = arena_alloc(a, sizeof *n), *const in[] = {y->x, y->first[0], y->first[1]};
+    Node *n = arena_alloc(a, sizeof *n);
+    Node *const in[] = {y->x, y->first[0], y->first[1], y->given_mask};
     *n = (Node){.op = y->attrs->op, .name = y->path, .span = y->attrs->span, .shape = y->x->shape};
     node_copy_attrs(y->g, n, y->attrs);
     n->in = arena_alloc(a, sizeof in);
-    memcpy(n->in, in, sizeof in);
-    n->nin = 1 + (in[1] != NULL) + (in[2] != NULL);
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+        if (in[i])
+            n->in[n->nin++] = in[i];
     return n;
 }
 
 /* Makes m new + (1 - m) old, for each state. */
 static void masked(Layer *y, Loop *l, Node *const *old, Node **state, int states)
 {
-    Node *one = graph_const(y->g, 1, shape_make(false, "", NULL, 0), y->attrs->span);
     Node *m = scan_item(y->g, l, y->mask, y->attrs->span);
-    Node *rest = scan_item(y->g, l, make2(y, "sub", one, y->mask), y->attrs->span);
+    Node *rest = scan_item(y->g, l, y->rest, y->attrs->span);
     for (int i = 0; i < states; i++)
         state[i] = make2(y, "add", make2(y, "mul", m, state[i]), make2(y, "mul", rest, old[i]));
 }
@@ -213,7 +215,7 @@ static bool run(Layer *y)
     if (!z || !c->open(y, u))
         return false;
     Loop *l = graph_loop(y->g, z->shape.dim[0], y->reversed, y->attrs->span);
-    l->call = y->mask ? NULL : loop_call(y);
+    l->call = loop_call(y);
     l->every = node_attr(y->attrs, "recompute") ? node_int(y->attrs, "recompute") : 0;
     for (int i = 0; i < c->states; i++) {
         Node *zero = graph_const(y->g, 0, shape_make(true, "F", &y->width, 1), y->attrs->span);
@@ -332,6 +334,11 @@ static Node *sequence(Graph *g, Node *mask, Span at)
     return op_make_like(g, "reshape", &like, 1, mask);
 }
 
+static Node *number(Graph *g, double value, Span at)
+{
+    return graph_const(g, value, shape_make(false, "", NULL, 0), at);
+}
+
 static Node *recurrent_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
                              Diag *d)
 {
@@ -348,13 +355,16 @@ static Node *recurrent_build(Graph *g, Node *const *x, int nx, const Node *attrs
     }
     const int h = given(attrs, "h"), c = given(attrs, "c"), mask = given(attrs, "mask");
     Node *m = mask ? sequence(g, x[mask], attrs->span) : NULL;
+    Node *rest = mask ? op_make(g, "sub", attrs->span, 2, number(g, 1, attrs->span), m) : NULL;
     for (int64_t k = 0; k < node_int(attrs, "layers"); k++) {
         Layer y = {.g = g,
                    .d = d,
                    .attrs = attrs,
                    .width = node_int(attrs, "width"),
                    .x = all,
-                   .mask = m};
+                   .given_mask = mask ? x[mask] : NULL,
+                   .mask = m,
+                   .rest = rest};
         Layer back = y;
         y.path = path_of(g, path, k, false), back.path = path_of(g, path, k, true);
         y.first[0] = h ? x[h] : NULL, y.first[1] = c ? x[c] : NULL;

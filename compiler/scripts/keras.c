@@ -13,10 +13,11 @@ static const PyWord layers[] = {
     {"embedding if padding", "PaddedEmbedding(@vocab, @width, @padding)"},
     {"embedding", "layers.Embedding(@vocab, @width)"},
     /* Keras's own GRU has a second bias for each gate; the cell of the script has one bias. */
-    {"gru if plain", "layers.RNN(GRUCell(@width), return_sequences=True)"},
-    {"lstm if plain",
+    {"gru if plain and not weighted", "layers.RNN(GRUCell(@width), return_sequences=True)"},
+    {"lstm if plain and not weighted",
      "layers.LSTM(@width@(zero_forget_bias?, unit_forget_bias=False), return_sequences=True)"},
-    {"rnn if plain", "layers.SimpleRNN(@width, \"@activation\", return_sequences=True)"},
+    {"rnn if plain and not weighted",
+     "layers.SimpleRNN(@width, \"@activation\", return_sequences=True)"},
     {"conv2d", "layers.Conv2D(@filters, @kernel@(strided?, strides=@stride)"
                "@(same?, padding=\"same\")@(dilated?, dilation_rate=@dilation)"
                "@(grouped?, groups=@groups)@(biased?|, use_bias=False))"},
@@ -37,7 +38,12 @@ static const PyWord layers[] = {
     {NULL, NULL},
 };
 
+#define MASKED_BACKWARDS "@layer(ops.flip(@x, 1), mask=ops.flip(@mask, 1) != 0)"
+
 static const PyWord calls[] = {
+    {"scan_last if masked", "@(reversed?" MASKED_BACKWARDS "|@layer(@x, mask=@mask != 0))[:, -1]"},
+    {"scan_stack if masked",
+     "@(reversed?ops.flip(" MASKED_BACKWARDS ", 1)|@layer(@x, mask=@mask != 0))"},
     {"scan_last", "@layer(@(reversed?ops.flip(@x, 1)|@x))[:, -1]"},
     {"scan_stack", "@(reversed?ops.flip(@layer(ops.flip(@x, 1)), 1)|@layer(@x))"},
     {"conv2d_dx if padded", "@layer(@x)[:, @top:@rows_end, @left:@columns_end]"},
@@ -101,6 +107,7 @@ static const PyWord words[] = {
     {"attention", "attention(@x, @heads, @(causal?True|False), @scale)"},
     /* a product with the weights of another layer */
     {"dense", "ops.matmul(@x, ops.transpose(@y))"},
+    {"mask", "ops.cast(@x != @padding, keras.config.floatx())"},
     {"one_hot", "ops.one_hot(@x, @classes, dtype=keras.config.floatx())"},
     {"sigmoid_cross_entropy if labelled",
      "ops.binary_crossentropy(ops.cast(ops.reshape(@y, (-1,)), @x.dtype), "
@@ -181,6 +188,20 @@ static const char *mean_square(Arena *a, const Node *n, const PyValue *in)
     return arena_printf(a, "ops.mean(ops.square(%s - %s), 1)", x, y);
 }
 
+/* The product of two matrices, or of the matrices of two tensors of three dimensions, whose first
+ * dimension is the last one in Keras. */
+static const char *product(Arena *a, const Node *n, const PyValue *in)
+{
+    const int rank = n->shape.rank;
+    for (int i = 0; i < 2; i++)
+        if (!n->in[i]->shape.batched || n->in[i]->shape.rank != rank || rank > IMAGE)
+            return NULL;
+    const char *last = rank == IMAGE ? "h" : "";
+    return arena_printf(a, "ops.einsum(\"n%s%s,n%s%s->nij%s\", %s, %s)",
+                        node_bool(n, "transpose_a") ? "ki" : "ik", last,
+                        node_bool(n, "transpose_b") ? "jk" : "kj", last, last, in[0].s, in[1].s);
+}
+
 static const char *special(Arena *a, const Node *n, const PyValue *in)
 {
     if (node_is(n, "flatten"))
@@ -191,6 +212,8 @@ static const char *special(Arena *a, const Node *n, const PyValue *in)
         return transposed(a, n, in[0].s);
     if (node_is(n, "stack") && n->shape.rank == IMAGE)
         return stacked(a, n, in);
+    if (node_is(n, "matmul"))
+        return product(a, n, in);
     if (node_is(n, "mse"))
         return mean_square(a, n, in);
     if (node_is(n, "l2"))

@@ -17,10 +17,12 @@
 static const PyWord layers[] = {
     {"embedding if padding", "PaddedEmbedding(@vocab, @width, @padding, dtype=DTYPE)"},
     {"embedding", "nn.Embedding(@vocab, @width, dtype=DTYPE)"},
-    {"lstm if plain", "rnn.LSTM(@width, " RECURRENT
-                      "i2h_bias_initializer=mx.init.LSTMBias(@forget_bias), " ORTHOGONAL},
-    {"gru if plain", "rnn.GRU(@width, " RECURRENT ORTHOGONAL},
-    {"rnn if plain", "rnn.RNN(@width, activation=\"@activation\", " RECURRENT ORTHOGONAL},
+    {"lstm if plain and not masked",
+     "rnn.LSTM(@width, " RECURRENT
+     "i2h_bias_initializer=mx.init.LSTMBias(@forget_bias), " ORTHOGONAL},
+    {"gru if plain and not masked", "rnn.GRU(@width, " RECURRENT ORTHOGONAL},
+    {"rnn if plain and not masked",
+     "rnn.RNN(@width, activation=\"@activation\", " RECURRENT ORTHOGONAL},
     {"conv2d", "nn.Conv2D(@filters, @kernel, in_channels=@channels@(strided?, strides=@stride)"
                "@(padded?, padding=@padding)@(dilated?, dilation=@dilation)"
                "@(grouped?, groups=@groups)@(biased?|, use_bias=False))"},

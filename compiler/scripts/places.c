@@ -24,6 +24,12 @@ const Node *python_recurrent(const Node *n)
     return result && n->in[0]->loop ? n->in[0]->loop->call : NULL;
 }
 
+const Node *python_mask(const Node *layer)
+{
+    const bool recurrent = node_is(layer, "lstm") || node_is(layer, "gru") || node_is(layer, "rnn");
+    return recurrent && node_attr(layer, "mask") ? layer->in[layer->nin - 1] : NULL;
+}
+
 const Node *python_dropout2d(const Node *n)
 {
     if (!node_is(n, "mul") || n->shape.rank != 3 || !node_is(n->in[1], "reshape"))
@@ -361,7 +367,32 @@ static const char *plain_recurrent(const Use *u)
 {
     const Node *n = u->node;
     const bool before = node_is(n, "gru") && strcmp(node_string(n, "reset"), "after") != 0;
-    return flag(n->nin == 1 && node_float(n, "recurrent_dropout") == 0 && !before);
+    const int inputs = python_mask(n) ? 2 : 1;
+    return flag(n->nin == inputs && node_float(n, "recurrent_dropout") == 0 && !before);
+}
+
+/* Whether the recurrent layer that n belongs to has a mask. */
+static const char *masked(const Use *u)
+{
+    const Node *layer = python_recurrent(u->node);
+    return flag(python_mask(layer ? layer : u->node));
+}
+
+/* Whether all numbers of a mask are 0 or 1, by the operation that makes them. */
+static bool is_binary(const Node *mask)
+{
+    static const char *const binary[] = {"mask", "gt", "ge", "lt", "le", "eq", "ne", "step"};
+    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+        if (node_is(mask, binary[i]))
+            return true;
+    return node_is(mask, "mul") && is_binary(mask->in[0]) && is_binary(mask->in[1]);
+}
+
+/* Whether a recurrent layer has a mask with other numbers than 0 and 1. */
+static const char *weighted(const Use *u)
+{
+    const Node *mask = python_mask(u->node);
+    return flag(mask && !is_binary(mask));
 }
 
 static const char *relu(const Use *u)
@@ -450,6 +481,8 @@ const char *place_of_node(const Use *u, const char *name)
         {"causal", causal},
         {"smoothing", smoothing},
         {"plain", plain_recurrent},
+        {"masked", masked},
+        {"weighted", weighted},
         {"relu", relu},
         {"backwards", backwards},
         {"reversed", reversed},

@@ -46,6 +46,9 @@ static const PyWord layers[] = {
 
 /* A layer returns the states of all steps, and the last states. */
 static const PyWord calls[] = {
+    {"scan_last if masked",
+     "masked(@layer, @x, @mask@(reversed?, backwards=True))[:, @(reversed?0|-1)]"},
+    {"scan_stack if masked", "masked(@layer, @x, @mask@(reversed?, backwards=True))"},
     {"scan_last", "@layer(@(reversed?@x.flip(1)|@x))[0][:, -1]"},
     {"prelu if matrix", "@layer(@x.transpose(1, 2)).transpose(1, 2)"},
     {"group_norm if matrix", "@layer(@x.transpose(1, 2)).transpose(1, 2)"},

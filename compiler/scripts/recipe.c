@@ -40,6 +40,14 @@ static const Node *recurrent_call(const Graph *g, const char *layer)
     return NULL;
 }
 
+static bool has_masked_recurrent(const Graph *g)
+{
+    for (int i = 0; i < g->nloop; i++)
+        if (g->loop[i]->call && python_mask(g->loop[i]->call))
+            return true;
+    return false;
+}
+
 static bool is_norm_with(const Node *n, const char *with, const char *without)
 {
     return (node_is(n, "batch_norm") || node_is(n, "layer_norm") || node_is(n, "group_norm")) &&
@@ -121,6 +129,7 @@ static void add_network(const Graph *g, PlaceList *l)
     places_add(l, "forget_bias",
                lstm ? python_number(l->arena, node_float(lstm, "forget_bias")) : NULL);
     places_flag(l, "recurrent", g->nloop);
+    places_flag(l, "masked_recurrent", has_masked_recurrent(g));
     places_flag(l, "embedding", has_op(g, "embedding"));
     places_flag(l, "attention", has_op(g, "attention"));
     places_flag(l, "max_pool", has_op(g, "max_pool"));

@@ -3,6 +3,7 @@
  * Operands:  @x @y      the first two, in parentheses where they must be
  *            @bare      the first one, never in parentheses
  *            @all       all of them: "h, z"
+ *            @mask      the mask of a recurrent layer, which is its last input
  *            @layer     of a call: "self.conv1"
  *            @math      the framework's module of functions: "torch"
  * Attributes of the node have their own names; places.c has those that are computed.
@@ -152,6 +153,8 @@ static const char *value(const void *of, const char *name, const char *at)
         return u->in[0].s;
     if (strcmp(name, "all") == 0)
         return all_operands(u);
+    if (strcmp(name, "mask") == 0)
+        return python_inside(u->arena, u->in[1], wanted_binding(u->python, at));
     if (strcmp(name, "layer") == 0)
         return u->layer;
     if (strcmp(name, "math") == 0)

@@ -173,6 +173,28 @@ model drawn_asked(text: i32[7], vocab: int) {
 train drawn_asked { data = synthetic(samples = 80, test_samples = 40, classes = 3, vocab = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 
+# Recurrent layers with masks; masks of other numbers than 0 and 1, for PyTorch.
+cat > "$work/drawn_words.tn" <<'TN'
+model drawn_words(text: i32[7], vocab: int) {
+    words = mask(text, padding = 2)
+    odd = words * (reshape(mean(embedding(text, vocab, 3), axes = [1]), [7]) > 0)
+    h = embedding(text, vocab, 6) |> gru(5, all = true, bidirectional = true, mask = words)
+    last = lstm(h, 4, mask = words) + rnn(h, 2, bidirectional = true, mask = odd) + gru(h, 4, mask = odd)
+    return dense(flatten(lstm(h, 3, layers = 2, all = true, bidirectional = true, mask = odd)), 3) + dense(last, 3)
+}
+train drawn_words { data = synthetic(samples = 80, test_samples = 40, classes = 3, vocab = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+cat > "$work/drawn_shares.tn" <<'TN'
+model drawn_shares(x: f32[6, 4]) {
+    share = sigmoid(reshape(dense(x, 1), [6]))
+    h = lstm(x, 5, all = true, bidirectional = true, mask = share) |> gru(4, all = true, mask = share)
+    return dense(rnn(h, 3, activation = "relu", mask = share), 3)
+}
+train drawn_shares { data = synthetic(samples = 80, test_samples = 40, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+refuses "a mask of any numbers for keras" "drawn_shares.tn:3:9: error: --to keras cannot write lstm" "$TENON" emit "$work/drawn_shares.tn" --to keras
+refuses "a mask for mxnet" "error: --to mxnet cannot write gru" "$TENON" emit <(sed 's/x, 5, all = true, bidirectional = true, mask = share/x, 5, all = true/' "$work/drawn_shares.tn") --to mxnet
+
 # A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
 model power(x: f32[6]) { return dense(x, 5) }
@@ -314,7 +336,7 @@ drawn() { # NAME INPUT NETWORK OPTIONS-OF-synthetic
     cat > "$work/$1.tn" <<TN
 model $1($2) { return $3 }
 train $1 {
-    data      = synthetic(samples = 80, test_samples = 40$4)
+    data      = synthetic(samples = 80, test_samples = 40$4)${5:-}
     loss      = softmax_cross_entropy
     optimizer = sgd(lr = 0.1)
     batch     = 16
@@ -326,6 +348,11 @@ drawn drawn_tokens "text: i32[9], vocab: int" "embedding(text, vocab, 6) |> flat
 drawn drawn_each   "text: i32[9], vocab: int" "embedding(text, vocab, 6) |> dense(5)" ", vocab = 30"
 drawn drawn_one    "text: i32[1], vocab: int" "embedding(text, vocab, 6) |> dense(5)" ", vocab = 30"
 drawn drawn_rows   "x: f32[7, 5]" "lstm(x, 6, all = true) |> dense(3)" ""
+# fewer or more classes than elements
+answer='; target = answer: class'
+drawn drawn_fewer  "text: i32[9], vocab: int" "embedding(text, vocab, 6) |> flatten |> dense(20) |> reshape([4, 5])" ", vocab = 30" "$answer[4]"
+drawn drawn_parts  "x: f32[35]" "dense(x, 24) |> reshape([8, 3])" "" "$answer[8]"
+drawn drawn_more   "x: f32[3]" "dense(x, 15) |> reshape([5, 3])" "" "$answer[5]"
 mkdir "$work/letters-data" "$work/words-data"
 awk 'BEGIN { srand(2); for (i = 0; i < 90; i++) { line = ""; for (k = 0; k < 24; k++) line = line sprintf("%c", 97 + int(rand() * 26)); print line } }' > "$work/letters-data/input.txt"
 for split in train test; do
@@ -426,6 +453,7 @@ against() {
         several_arrays) several "$python" "$work/several_arrays-data" ;;
         heads_arrays) heads "$python" "$work/heads_arrays-data" ;;
         drawn_* | number_* | several_made | heads_made | heads_one) data=(--limit-samples "$3") ;;
+        dates) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=11, vocab=41)") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
     esac
@@ -456,17 +484,17 @@ imports() {
 
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
-for name in lenet mlp resnet20_cifar10 lstm_synthetic; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise,asked}.tn; do
+for name in lenet mlp resnet20_cifar10 lstm_synthetic dates; do models+=("$TENON_ROOT/models/$name.tn"); done
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_tokens,drawn_each,drawn_one,drawn_rows}.tn; do
+for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_words,drawn_tokens,drawn_each,drawn_one,drawn_rows,drawn_fewer,drawn_parts,drawn_more}.tn; do
     name=$(basename "$model" .tn)
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
     for backend in tensorflow jax torch; do
-        if imports "$keras" "keras, $backend"; then against keras "$keras" 80 "$model" $backend
+        if KERAS_BACKEND=$backend imports "$keras" "keras, $backend"; then against keras "$keras" 80 "$model" $backend
         else skip "$(basename "$model") for keras: $keras has no $backend or no keras (TENON_KERAS names an interpreter that has)"; fi
     done
     if [ "$name" = letters ]; then
@@ -474,6 +502,8 @@ for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,laye
             "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
     elif [ "$name" = layers ]; then
         refuses "resize in MXNet" "layers.tn:3:[0-9]+: error: --to mxnet cannot write resize" "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
+    elif [[ $name == dates || $name == drawn_words ]]; then
+        refuses "masks in MXNet" "$name.tn:[0-9]+:[0-9]+: error: --to mxnet cannot write mask" "$TENON" emit "$model" --to mxnet -o "$work/mxnet"
     elif imports "$mxnet" mxnet; then against mxnet "$mxnet" 72 "$model"
     else skip "$(basename "$model") for mxnet: $mxnet has no mxnet (TENON_MXNET names an interpreter that has)"; fi
 done
