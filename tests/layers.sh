@@ -90,7 +90,7 @@ declare -A reads=(
     [compiler/lsp/complete.c]=2 [compiler/lsp/context.c]=2 [compiler/lsp/diagnose.c]=8 [compiler/lsp/document.c]=2 [compiler/lsp/json.c]=1 [compiler/lsp/place.c]=5
     [compiler/lsp/wire.c]=1 [compiler/lsp/words.c]=2
     # names of layers and blocks
-    [compiler/scripts/network.c]=5 [compiler/scripts/nodes.c]=5 [compiler/scripts/names.c]=1)
+    [compiler/scripts/network.c]=4 [compiler/scripts/nodes.c]=5 [compiler/scripts/names.c]=1)
 scans='(^|[^_[:alnum:]])(strstr|strchr|strrchr|strncmp|strspn|strcspn|strpbrk|strtok|atoi|atol|atoll|strtol|strtoll|strtod|sscanf|memmem|regexec)[[:space:]]*[(]'
 slices='(->|[.])(s|body|text|code)[[:space:]]*([+][^=+]|\[)|(^|[^_[:alnum:]"])(body|text|code|printed|kernel|program)[[:space:]]*[+][^=+]'
 remark='^[^:]*:[0-9]+:[[:space:]]*([*]( |/|$)|/[*]|//)'

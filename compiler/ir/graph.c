@@ -48,6 +48,7 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
     n->span = at;
     n->phase = -1;
     n->block = g->block;
+    n->call = g->call;
     for (int i = 0; i < nin && !n->loop; i++)
         n->loop = node_loop(in[i]);
     ARENA_PUSH(g->arena, g->node, g->nnode, n);

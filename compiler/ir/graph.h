@@ -60,6 +60,13 @@ typedef struct Carry {
     Node *state, *next;
 } Carry;
 
+/* A call of a block instance; outer: the call that contains it.  An instance that is called several
+ * times has the same weights in each call. */
+typedef struct BlockCall {
+    const char *name, *path; /* of the block; of the instance */
+    const struct BlockCall *outer;
+} BlockCall;
+
 /* A loop over time (language.md: scan).  The graph stays flat: the body of a loop is the set of
  * nodes whose `loop` points to it, and these nodes are neighbours in graph->node.  A node that
  * reads a node of the body belongs to the body, too, unless it reads only nodes whose op leaves the
@@ -120,11 +127,12 @@ struct Node {
     Span span;         /* the call in the model; a backward node has the span of its forward node */
     const char *name;  /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
     const char *block; /* path of the block instance that contains it; NULL: the model itself */
-    Param *param;      /* ops "param" and "update" */
-    bool needs_grad;   /* depends on a trained parameter (pass infer) */
-    bool backward;     /* made by pass gradient */
-    Half half;         /* pass narrow: its numbers are stored in two bytes */
-    Loop *loop;        /* the loop over time that computes it; NULL: none */
+    const BlockCall *call; /* front end: the call of this instance that made it */
+    Param *param;          /* ops "param" and "update" */
+    bool needs_grad;       /* depends on a trained parameter (pass infer) */
+    bool backward;         /* made by pass gradient */
+    Half half;             /* pass narrow: its numbers are stored in two bytes */
+    Loop *loop;            /* the loop over time that computes it; NULL: none */
     /* token graph: it stands for a node that stays in a loop (passes/token.c, hoist.c) */
     bool looped;
 
@@ -165,6 +173,7 @@ struct Graph {
     const Source *source;
     bool training;     /* false: evaluation and prediction (dropout off) */
     const char *block; /* path of the block that the front end is lowering */
+    const BlockCall *call;
     int nnode, next_id;
     Node **node;
     int nloop;

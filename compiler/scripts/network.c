@@ -9,22 +9,11 @@
  * with a name in the model file.  The variable has this name if the name is free.
  */
 #include "scripts/network.h"
-#include <ctype.h>
 #include <string.h>
 
 enum { LONG = 88 }; /* an expression of more characters becomes a variable */
 
 /* ---- names and variables */
-
-/* "stage1.basic12" -> "Basic" */
-static const char *block_class(Py *p, const char *path)
-{
-    const char *last = strrchr(path, '.');
-    char *s = arena_strdup(p->a, last ? last + 1 : path);
-    for (size_t n = strlen(s); n > 1 && isdigit((unsigned char)s[n - 1]); n--)
-        s[n - 1] = 0;
-    return python_class(p->a, s);
-}
 
 static const char *last_word(const char *name)
 {
@@ -175,8 +164,9 @@ static PyValue read_value(Py *p, Scope *s, const Node *n)
                          .binds = node_float(n, "value") < 0 ? PY_SIGN : PY_ATOM};
     if (!s->value[n->id].s) { /* the value comes from outside of the scope */
         static const char *const usual[] = {"x", "y", "z"};
-        const char *name =
-            n->op->leaf == LEAF_INPUT ? n->name : usual[s->nargument < 2 ? s->nargument : 2];
+        const char *name = n->op->leaf == LEAF_INPUT && !s->shared
+                               ? n->name
+                               : usual[s->nargument < 2 ? s->nargument : 2];
         s->value[n->id] = network_variable(p, variable_for(p, s, n, name));
         ARENA_PUSH(p->a, s->argument, s->nargument, n);
         if (*s->path)
@@ -367,18 +357,54 @@ static const Node *result_of(Py *p, const char *path, int from, int to)
     return result;
 }
 
+/* Whether the instance has several calls whose nodes are written. */
+static bool has_calls(const Py *p, const char *path)
+{
+    const BlockCall *first = NULL;
+    for (int i = 0; i < p->g->nnode; i++) {
+        const Node *n = p->g->node[i];
+        const BlockCall *c = network_writes(p, n) ? network_call(path, n) : NULL;
+        if (c && first && c != first)
+            return true;
+        first = c ? c : first;
+    }
+    return false;
+}
+
+/* Keeps the class of an instance.  Reports a call that needs another class than an earlier one, for
+ * example because its sequences have another length. */
+static bool keep_class(Py *p, const char *path, const char *class, const Node *at)
+{
+    for (int i = 0; i < p->ninstance; i++) {
+        if (strcmp(p->instance[i].path, path) != 0)
+            continue;
+        if (strcmp(p->instance[i].class, class) == 0)
+            return true;
+        diag_error(p->d, at->span, "--to %s cannot write the calls of %s as one class",
+                   p->dialect->to, path);
+        diag_help(p->d, "call it with tensors of one shape, or train with Tenon itself");
+        return false;
+    }
+    ARENA_PUSH(p->a, p->instance, p->ninstance, ((struct Instance){path, class}));
+    return true;
+}
+
 /* Writes a call of the instance `path`, whose nodes begin at index `from`; returns the index after
  * its last node. */
 static int write_block_call(Py *p, Scope *s, const char *path, int from, const Node *own_result)
 {
+    const BlockCall *call = network_call(path, p->g->node[from]);
     int to = from;
     const char *class;
     while (to < p->g->nnode &&
-           (!network_writes(p, p->g->node[to]) || network_below(path, p->g->node[to])))
+           (!network_writes(p, p->g->node[to]) || network_call(path, p->g->node[to]) == call))
         to++;
     const Node *result = result_of(p, path, from, to);
     Scope inner = network_scope(p, path);
-    if (!result || !write_block(p, path, from, to, result, &class, &inner))
+    inner.call = call;
+    inner.shared = has_calls(p, path);
+    if (!result || !write_block(p, path, from, to, result, &class, &inner) ||
+        !keep_class(p, path, class, p->g->node[from]))
         return -1;
     const char *name = *s->path ? path + strlen(s->path) + 1 : path;
     make_attribute(p, s, result, name, arena_printf(p->a, "%s()", class));
@@ -456,7 +482,7 @@ static bool write_block(Py *p, const char *path, int from, int to, const Node *r
         text_printf(&t, ", %s", s->value[s->argument[i]->id].s);
     text_printf(&t, "%s):\n%s        return %s\n", p->dialect->more, s->body.s,
                 s->value[result->id].s);
-    *class = *path ? class_of(p, block_class(p, path), t.s)
+    *class = *path ? class_of(p, python_class(p->a, s->call->name), t.s)
                    : write_class(p, python_class(p->a, p->g->name), t.s);
     return true;
 }

@@ -17,13 +17,19 @@ typedef struct Py {
     Text *out; /* classes, inner ones first */
     int nclass;
     Class *class;
-    int *uses; /* by node id: number of readers among the nodes that are written */
+    int ninstance;
+    struct Instance {
+        const char *path, *class;
+    } * instance; /* block instances that are written */
+    int *uses;    /* by node id: number of readers among the nodes that are written */
     bool *wanted;
 } Py;
 
 /* What is being written: a block instance, the model, or the loss. */
 typedef struct Scope {
-    const char *path; /* "stage1.basic2"; "" of the model */
+    const char *path;      /* "stage1.basic2"; "" of the model */
+    const BlockCall *call; /* of the instance; NULL of the model */
+    bool shared;           /* the instance is called several times */
     Text init, body;
     PyValue *value; /* by node id */
     int *left;      /* by node id: number of uses that are not written yet */
@@ -66,6 +72,8 @@ bool network_writes(const Py *p, const Node *n);
 const char *network_child(Py *p, const char *path, const Node *n);
 /* Whether n belongs to `path` or to an instance below it. */
 bool network_below(const char *path, const Node *n);
+/* The call of the instance `path` that contains n; NULL: no call does. */
+const BlockCall *network_call(const char *path, const Node *n);
 
 /* ---- network.c */
 

@@ -80,6 +80,15 @@ bool network_below(const char *path, const Node *n)
                        (n->block[length] == '.' || !n->block[length]));
 }
 
+const BlockCall *network_call(const char *path, const Node *n)
+{
+    const BlockCall *found = NULL; /* a formula has the path of the block that calls it */
+    for (const BlockCall *c = n->call; c; c = c->outer)
+        if (strcmp(c->path, path) == 0)
+            found = c;
+    return found;
+}
+
 bool network_names_layer(const Node *n)
 {
     return network_is_layer(n) || network_is_norm(n) || node_is(n, "bias") || python_prelu(n);

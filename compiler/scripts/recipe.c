@@ -244,12 +244,12 @@ static bool has_metric(const Graph *g, const char *name)
 }
 
 /* Adds the places of targets. numbers: a sample's target is numbers; arrays: targets are stored in
- * arrays of their own; own: the sample is the target.  With several outputs or targets, a row of
- * numbers holds the targets. */
+ * arrays of their own; own: the sample is the target.  Else, with several outputs or targets, a row
+ * of numbers holds the targets. */
 static void add_target(const Graph *g, PlaceList *l)
 {
     const TargetSpec *t = g->recipe.target;
-    const bool rows = graph_several(g);
+    const bool own = t->kind == LEARN_INPUT, rows = graph_several(g) && !own;
     int64_t count = 1, all;
     const char *shape = "";
     for (int i = 0; i < t->rank; i++) {
@@ -264,8 +264,8 @@ static void add_target(const Graph *g, PlaceList *l)
     places_flag(l, "classes_learned", t->kind == LEARN_CLASS && !rows);
     places_flag(l, "numbers", t->kind == LEARN_NUMBERS || rows);
     places_flag(l, "arrays", t->kind == LEARN_NUMBERS || g->recipe.ntarget > 1);
-    places_flag(l, "own", t->kind == LEARN_INPUT && !rows);
-    const bool numbers = t->kind != LEARN_CLASS && !rows, truths = t->truths && numbers;
+    places_flag(l, "own", own);
+    const bool numbers = t->kind != LEARN_CLASS && !graph_several(g), truths = t->truths && numbers;
     places_flag(l, "errors_known", has_metric(g, "mae") && numbers);
     places_flag(l, "truths_known", has_metric(g, "accuracy") && numbers);
     places_flag(l, "compared", numbers && (has_metric(g, "mae") || has_metric(g, "accuracy")));

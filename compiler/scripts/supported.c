@@ -52,16 +52,19 @@ static bool compared_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "--to pytorch writes scripts of several outputs and targets");
         return false;
     }
-    for (int i = 0; i < r->ntarget; i++)
-        if (r->target[i].kind == LEARN_INPUT ||
-            (r->target[i].kind == LEARN_CLASS && g->targets[i]->shape.rank > 0)) {
-            diag_error(d, r->target[i].name ? r->target[i].span : g->outputs[0].span,
-                       "--to %s writes no scripts of several outputs or targets with %s", to,
-                       r->target[i].kind == LEARN_INPUT ? "an input as a target"
-                                                        : "a class for each position");
-            diag_help(d, "the model can be trained with Tenon itself: tenon build");
-            return false;
-        }
+    for (int i = 0; i < r->ntarget; i++) {
+        const bool input = r->target[i].kind == LEARN_INPUT && (r->ntarget > 1 || g->ninput > 1);
+        if (!input && (r->target[i].kind != LEARN_CLASS || g->targets[i]->shape.rank == 0))
+            continue;
+        diag_error(d, r->target[i].name ? r->target[i].span : g->outputs[0].span,
+                   input ? "--to %s writes no scripts of several inputs or targets with an input "
+                           "as a target"
+                         : "--to %s writes no scripts of several outputs or targets with a class "
+                           "for each position",
+                   to);
+        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+        return false;
+    }
     return true;
 }
 

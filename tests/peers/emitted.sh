@@ -83,8 +83,8 @@ for word in $python; do
     done
 done
 cat > "$work/net.tn" <<'TN'
-block net1(x) { a = dense(x, 4); return a * 2 }
-model net(x: f32[6]) { net = net1(x); return dense(net, 3) }
+block net_(x) { a = dense(x, 4); return a * 2 }
+model net(x: f32[6]) { net = net_(x); return dense(net, 3) }
 train net { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
 "$TENON" emit "$work/net.tn" --to pytorch > "$work/script"
@@ -177,10 +177,10 @@ TN
 cat > "$work/drawn_words.tn" <<'TN'
 model drawn_words(text: i32[7], vocab: int) {
     words = mask(text, padding = 2)
-    odd = words * (reshape(mean(embedding(text, vocab, 3), axes = [1]), [7]) > 0)
+    masked = words * (reshape(mean(embedding(text, vocab, 3), axes = [1]), [7]) > 0)
     h = embedding(text, vocab, 6) |> gru(5, all = true, bidirectional = true, mask = words)
-    last = lstm(h, 4, mask = words) + rnn(h, 2, bidirectional = true, mask = odd) + gru(h, 4, mask = odd)
-    return dense(flatten(lstm(h, 3, layers = 2, all = true, bidirectional = true, mask = odd)), 3) + dense(last, 3)
+    last = lstm(h, 4, mask = words) + rnn(h, 2, bidirectional = true, mask = masked) + gru(h, 4, mask = masked)
+    return dense(flatten(lstm(h, 3, layers = 2, all = true, bidirectional = true, mask = masked)), 3) + dense(last, 3)
 }
 train drawn_words { data = synthetic(samples = 80, test_samples = 40, classes = 3, vocab = 5); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
 TN
@@ -194,6 +194,32 @@ train drawn_shares { data = synthetic(samples = 80, test_samples = 40, classes =
 TN
 refuses "a mask of any numbers for keras" "drawn_shares.tn:3:9: error: --to keras cannot write lstm" "$TENON" emit "$work/drawn_shares.tn" --to keras
 refuses "a mask for mxnet" "error: --to mxnet cannot write gru" "$TENON" emit <(sed 's/x, 5, all = true, bidirectional = true, mask = share/x, 5, all = true/' "$work/drawn_shares.tn") --to mxnet
+
+# One block called several times, one call inside of another, and a block in it.
+cat > "$work/drawn_calls.tn" <<'TN'
+op softer(x) = x / (1 + abs(x))
+block inner(x, width: int) { return dense(x, width) |> softer }
+block tower(x, side) {
+    h = inner(x + side, 5)
+    return dense(h, 6) |> layer_norm
+}
+model drawn_calls(x: f32[6], classes: int = 3) {
+    both = tower()
+    return dense(abs(both(x, tanh(x)) - both(both(2 * x, x), dense(x, 6))), classes)
+}
+train drawn_calls { data = synthetic(samples = 80, test_samples = 40); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+"$TENON" emit "$work/drawn_calls.tn" --to pytorch > "$work/script"
+same "the class of a block that is called three times" "$(grep -cE '^class (Tower|Inner)\(' "$work/script") $(grep -o 'self.both(' "$work/script" | wc -l)" "2 3"
+cat > "$work/sizes.tn" <<'TN'
+block part(x) { return conv2d(x, 2, kernel = 2, stride = 2, pad = "same") |> global_avg_pool }
+model sizes(image: f32[1, 8, 8]) {
+    p = part()
+    return dense(p(image) + p(crop(image, [7, 7])), 3)
+}
+train sizes { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+TN
+refuses "calls of a block that need two classes" "sizes.tn:1:.* error: --to pytorch cannot write the calls of p as one class" "$TENON" emit "$work/sizes.tn" --to pytorch
 
 # A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
@@ -417,6 +443,7 @@ four_losses="terms(a = softmax_cross_entropy(logits, digit), b = 0.5 * mse(size,
 heads_model heads_made "$four" "$three_targets" "$four_losses" "synthetic(samples = 80, test_samples = 40)"
 heads_model heads_arrays "$four" "$three_targets" "$four_losses" '"given"'
 heads_model heads_one "early = dense(h, 3), late = dense(h, 9) |> tanh |> dense(3)" "" "softmax_cross_entropy(late, label) + 0.3 * softmax_cross_entropy(early, label)" "synthetic(samples = 80, test_samples = 40)"
+heads_model heads_own "again = dense(h, 32) |> reshape([2, 4, 4]), mean = dense(h, 3)" "; target = x" "terms(fit = mse(again, x), small = 0.1 * sum(mean ** 2, axes = [0]))" "synthetic(samples = 80, test_samples = 40)"
 # heads PYTHON DIR: 80 and 40 samples
 heads() {
     mkdir -p "$2"
@@ -452,7 +479,7 @@ against() {
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
         several_arrays) several "$python" "$work/several_arrays-data" ;;
         heads_arrays) heads "$python" "$work/heads_arrays-data" ;;
-        drawn_* | number_* | several_made | heads_made | heads_one) data=(--limit-samples "$3") ;;
+        drawn_* | number_* | several_made | heads_made | heads_one | heads_own) data=(--limit-samples "$3") ;;
         dates) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=11, vocab=41)") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
@@ -485,11 +512,11 @@ imports() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic dates; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one,own}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_words,drawn_tokens,drawn_each,drawn_one,drawn_rows,drawn_fewer,drawn_parts,drawn_more}.tn; do
+for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_words,drawn_calls,drawn_tokens,drawn_each,drawn_one,drawn_rows,drawn_fewer,drawn_parts,drawn_more}.tn; do
     name=$(basename "$model" .tn)
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
