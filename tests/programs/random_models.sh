@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# random_models.sh [FIRST COUNT] -- random models and losses (tests/tools/random_model.c) give the same results in all ways to compile and
-# run them.
+# random_models.sh [FIRST COUNT [task]] -- random models and losses (tests/tools/random_model.c) give the same results in all ways to
+# compile and run them.  task: models with declared inputs, outputs and targets.
 #
 # Each model is checked, and built optimised and plain, in f32 and f64, for one processor or another.  Its programs train to the same
 # bits with 1 and 3 threads, and as 2 ranks if the shards allow it.  The gradients of the first batch equal those of the plain program
 # in f64, and so do the losses of training in f64 with sgd.  Each fifth of many models is also built in bf16.
 #
 # Without arguments: the files of tests/random, which are reduced models that once failed, and 6 models, every second one also in f32;
-# with CHECK_DEEP=1 250 models, all in both types.  With arguments: models FIRST to FIRST + COUNT - 1.  A model that fails is kept in the
-# directory RANDOM_MODELS, if that is set.
+# with CHECK_DEEP=1 250 models and 100 tasks, all in both types.  With arguments: models FIRST to FIRST + COUNT - 1.  A model that fails
+# is kept in the directory RANDOM_MODELS, if that is set.
 #
 # Parts: reduced 1 2 3 4 5 6 more
+# Deep parts: tasks
 set -euo pipefail
 . "$(dirname "$0")/../common.sh"
 
-first=${1:-} count=${2:-} all=${CHECK_DEEP:-0}
+first=${1:-} count=${2:-} kind=${3:-} all=${CHECK_DEEP:-0}
 [ -z "$first" ] || all=1
 if [ -n "$first" ]; then seeds=$(seq "$first" $((first + ${count:-1} - 1)))
 elif [ "${CHECK_DEEP:-0}" = 1 ]; then seeds=$(seq 1 250)
@@ -114,7 +115,12 @@ done
 same "files of tests/random that are refused" 0 $rejected
 for seed in $seeds; do
     part "$([ "$seed" -gt 6 ] && echo more || echo "$seed")" || continue
-    if "$work/random_model" "$seed" > "$work/m.tn"; then one "$seed" "$seed"; else bad "model $seed cannot be made"; fi
+    # shellcheck disable=SC2086
+    if "$work/random_model" "$seed" $kind > "$work/m.tn"; then one "$seed" "$seed"; else bad "model $seed cannot be made"; fi
+done
+for seed in $(seq 1 100); do
+    [ -z "$first" ] && [ "$all" = 1 ] && part tasks || continue
+    if "$work/random_model" "$seed" task > "$work/m.tn"; then one "task$seed" "$seed"; else bad "task $seed cannot be made"; fi
 done
 [ $((rejected * 20)) -le "$passed" ] && ok || bad "$rejected of $passed models are refused: the generator should know better"
 finish

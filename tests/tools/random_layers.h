@@ -325,7 +325,7 @@ static bool recurrent(Pool *p, Value *y)
     if (chance(15))
         strcat(more, ", recurrent_dropout = 0.25");
     if (tokens && x->dim[0] == steps && chance(40))
-        strcat(more, ", mask = mask(x)");
+        sprintf(more + strlen(more), ", mask = mask(%s)", tokens);
     *y = *x;
     y->dim[1] = width * (1 + both);
     if (!all)

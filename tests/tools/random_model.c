@@ -1,6 +1,7 @@
 /* random_model.c -- writes a random model with its train block, to compare all ways to compile it.
  *
  *   random_model SEED        the same model for the same seed, on every machine
+ *   random_model SEED task   a model with declared inputs, outputs and targets (random_task.h)
  *
  * Values of known shapes are made from one another, by every operation that fits: layers, shared
  * layers, moves, reductions, formulas, attention, recurrent layers, scans.  tanh and similar
@@ -10,10 +11,13 @@
  *
  * random_value.h has the values and the random numbers, and random_ops.h the operations.
  */
-#include "random_ops.h"
 #include <stdlib.h>
 
+#include "random_task.h"
+
 static int layers; /* with parameters, so far */
+static bool task;  /* the second argument */
+static int extra;  /* inputs before the first one in the pool */
 
 /* ---- statements */
 
@@ -147,35 +151,6 @@ static void scan(Pool *p, int *names)
 
 /* ---- the loss: one number a sample */
 
-/* Reduces all dimensions of x, together or one after the other.  A squared value gets no l2: a
- * fourth power of unbounded values would let training diverge.
- */
-static void to_number(Value *x, bool squared)
-{
-    static const char *const word[] = {"sum", "mean", "amax", "0.3 * sum"};
-    static const int all[] = {0, 1, 2};
-    Value y = *x;
-    const char *f = word[below(4)];
-    if (x->rank == 0)
-        return;
-    if (!squared && chance(15)) {
-        y.rank = 0;
-        say(&y, "l2(%s)", x->text);
-    } else if (x->rank > 1 && chance(40)) {
-        const int axis = below(x->rank);
-        y.rank = 0;
-        for (int i = 0; i < x->rank; i++)
-            if (i != axis)
-                y.dim[y.rank++] = x->dim[i];
-        say(&y, "%s(%s, axes = [%d])", f, x->text, axis);
-    } else {
-        y.rank = 0;
-        say(&y, "%s(%s, axes = %s)", f, x->text, list(all, x->rank));
-    }
-    *x = y;
-    to_number(x, squared);
-}
-
 /* A term of a loss formula. */
 static Value term(Pool *p, const Value *out, bool labelled, bool each)
 {
@@ -252,7 +227,8 @@ static void loss(Pool *p, const Value *out, bool labelled, bool each)
 static void inputs(Pool *p, int *vocab)
 {
     static const int kinds[] = {0, 0, 1, 1, 2, 2, 2, 3};
-    Value x = {.text = "x"};
+    const char *name = task ? "given" : "x"; /* "x" is a part of other words */
+    Value x = {0};
     const int kind = kinds[below(8)];
     *vocab = 0;
     tokens = NULL;
@@ -271,23 +247,25 @@ static void inputs(Pool *p, int *vocab)
         break;
     }
     steps = kind == 1 || kind == 3 ? x.dim[0] : 0;
-    printf("model random(x: %s%s", *vocab ? "i32" : "f32", list(x.dim, x.rank));
+    printf("model random(%s: %s%s", name, *vocab ? "i32" : "f32", list(x.dim, x.rank));
+    if (task)
+        extra = more_inputs(p);
     printf(*vocab ? ", vocab: int) {\n" : ") {\n");
     for (int i = 0; i < SHARED; i++) {
         shared[i].in = 0, shared[i].out = from(1, 6);
         printf("    fc%d = dense(%d%s)\n", i, shared[i].out, chance(20) ? ", bias = false" : "");
     }
     if (!*vocab) {
-        keep(p, &x, NULL);
+        keep(p, &x, name);
         return;
     }
-    tokens = "x";
+    tokens = name;
     x.rank = 2, x.dim[1] = from(1, 6);
-    printf("    table = embedding(vocab, %d%s)\n    v0 = table(x)\n", x.dim[1],
-           chance(40) ? ", padding = 0" : "");
+    printf("    table = embedding(vocab, %d%s)\n    v0 = table(%s)\n", x.dim[1],
+           chance(40) ? ", padding = 0" : "", name);
     keep(p, &x, "v0");
     if (chance(40)) {
-        printf("    w0 = one_hot(x, vocab)\n");
+        printf("    w0 = one_hot(%s, vocab)\n", name);
         x.dim[1] = *vocab;
         keep(p, &x, "w0");
     }
@@ -295,15 +273,23 @@ static void inputs(Pool *p, int *vocab)
 
 static bool froze; /* fc0 is called, and so is another layer */
 
+/* The values that nothing has read: "flatten(v3), flatten(x)". */
+static const char *unread(const Pool *p)
+{
+    static char parts[TEXT];
+    *parts = 0;
+    for (int i = p->count - 1; i >= 0 && strlen(parts) < TEXT / 2; i--)
+        if (!p->value[i].used || i == p->count - 1)
+            sprintf(parts + strlen(parts), "%sflatten(%s)", *parts ? ", " : "", p->value[i].text);
+    return parts;
+}
+
 /* The last line of the model, which reads all values that nothing else has read. */
 static Value output(Pool *p)
 {
     Value out = {.text = "output", .rank = 1};
     const Value *last = &p->value[p->count - 1];
-    char parts[TEXT] = "";
-    for (int i = p->count - 1; i >= 0 && strlen(parts) < TEXT / 2; i--)
-        if (!p->value[i].used || i == p->count - 1)
-            sprintf(parts + strlen(parts), "%sflatten(%s)", *parts ? ", " : "", p->value[i].text);
+    const char *parts = unread(p);
     out.dim[0] = from(2, 6);
     const int way = layers ? below(10) : 9;
     froze = shared[0].in && way >= 5;
@@ -323,8 +309,19 @@ static Value output(Pool *p)
     return out;
 }
 
-/* Writes the train block; p holds the output, and one_hot(label) if the output can be classes. */
-static void train(Pool *p, const Value *out, int vocab)
+typedef struct Batch {
+    int size, shards;
+} Batch;
+
+static Batch batch(void)
+{
+    static const Batch all[] = {{8, 1}, {8, 2},  {8, 4},  {12, 2}, {12, 3},
+                                {9, 1}, {16, 2}, {10, 5}, {34, 1}};
+    return ONE_OF(all);
+}
+
+/* Writes the keys of the recipe after the loss. */
+static void recipe(Batch b)
 {
     static const char *const optimizer[] = {"sgd(lr = 0.01)",
                                             "sgd(lr = 0.01, momentum = 0.9)",
@@ -337,15 +334,27 @@ static void train(Pool *p, const Value *out, int vocab)
                                             "lion(lr = 0.001)",
                                             "lars(lr = 0.5)",
                                             "lamb(lr = 0.002)"};
-    static const int batches[][2] = {{8, 1}, {8, 2},  {8, 4},  {12, 2}, {12, 3},
-                                     {9, 1}, {16, 2}, {10, 5}, {34, 1}};
-    const int *b = batches[below(9)];
+    printf("    optimizer = %s\n    batch = %d\n    shards = %d\n    epochs = 2\n",
+           ONE_OF(optimizer), b.size, b.shards);
+    if (chance(15))
+        printf("    clip = %s\n", chance(50) ? "norm(1.0)" : "value(0.05)");
+    if (chance(10) && froze)
+        printf("    freeze = [\"fc0.*\"]\n");
+    if (chance(10))
+        printf("    factors = [lr(\"*\", 2), decay(\"*\", 1)]\n");
+    printf("}\n");
+}
+
+/* Writes the train block; p holds the output, and one_hot(label) if the output can be classes. */
+static void train(Pool *p, const Value *out, int vocab)
+{
+    const Batch b = batch();
     const bool each = steps && out->rank == 2 && out->dim[0] == steps;
     const bool labelled = out->rank == 1 || each;
     const int two = out->dim[0] > 1 ? out->dim[0] : 2;
     const int classes = each ? out->dim[1] : out->rank == 1 ? two : 3;
     printf("train random {\n    data = synthetic(samples = %d, test_samples = 11, classes = %d",
-           b[0] + from(1, 15), classes);
+           b.size + from(1, 15), classes);
     if (vocab)
         printf(", vocab = %d", vocab);
     printf(")\n");
@@ -357,33 +366,67 @@ static void train(Pool *p, const Value *out, int vocab)
                                                : "softmax_cross_entropy(smoothing = 0.1)");
     else
         loss(p, out, labelled && out->dim[out->rank - 1] > 1, each);
-    printf("    optimizer = %s\n    batch = %d\n    shards = %d\n    epochs = 2\n",
-           optimizer[below(11)], b[0], b[1]);
-    if (chance(15))
-        printf("    clip = %s\n", chance(50) ? "norm(1.0)" : "value(0.05)");
-    if (chance(10) && froze)
-        printf("    freeze = [\"fc0.*\"]\n");
-    if (chance(10))
-        printf("    factors = [lr(\"*\", 2), decay(\"*\", 1)]\n");
-    printf("}\n");
+    recipe(b);
+}
+
+/* Writes the train block of a task; x: the first input if it is numbers, else NULL. */
+static void train_task(const Task *t, Pool *q, const Value *x, int vocab)
+{
+    const Batch b = batch();
+    printf("train random {\n    data = synthetic(samples = %d, test_samples = 11",
+           b.size + from(1, 15));
+    if (task_classes(t))
+        printf(", classes = %d", task_classes(t));
+    if (vocab)
+        printf(", vocab = %d", vocab);
+    printf(")\n");
+    task_targets(t, q, x);
+    task_loss(t, q, x);
+    recipe(b);
+}
+
+/* Writes the end of a model with one output, and its recipe. */
+static void write_model(Pool *p, Pool *q, int vocab)
+{
+    const Value out = output(p);
+    const bool each = steps && out.rank == 2 && out.dim[0] == steps;
+    keep(q, &out, NULL);
+    q->weights = chance(10); /* a loss may have parameters, too */
+    if ((out.rank == 1 || each) && out.dim[out.rank - 1] > 1) {
+        Value hot = out;
+        say(&hot, "one_hot(label, %d)", out.dim[out.rank - 1]);
+        keep(q, &hot, NULL);
+    }
+    train(q, &out, vocab);
+}
+
+static void write_task(Pool *p, Pool *q, int vocab)
+{
+    Task t;
+    const Value *x = vocab ? NULL : &p->value[extra];
+    task_outputs(&t, p, unread(p), x);
+    for (int i = 0; i < t.count; i++)
+        keep(q, &t.output[i], NULL);
+    train_task(&t, q, x, vocab);
 }
 
 int main(int argc, char **argv)
 {
     Pool *p = calloc(2, sizeof *p);
     int vocab, names = 0;
-    if (argc != 2 || !p) {
-        fprintf(stderr, "usage: random_model SEED\n");
+    task = argc == 3 && strcmp(argv[2], "task") == 0;
+    if (argc != 2 + task || !p) {
+        fprintf(stderr, "usage: random_model SEED [task]\n");
         return 1;
     }
     state = strtoull(argv[1], NULL, 10);
     layers = 0;
     below(2);
-    printf("# model %s of tests/tools/random_model.c\n"
+    printf("# %s %s of tests/tools/random_model.c\n"
            "op bell(x, w: float = 0.5) = exp(-w * x * x)\n"
            "op mixed(a, b) = tanh(a) * b + a / (2 + b * b)\n"
            "op sin3(x) = tanh(x) - tanh(x) ** 3 / 6\n",
-           argv[1]);
+           task ? "task" : "model", argv[1]);
     inputs(p, &vocab);
     p->weights = true;
     for (int i = from(1, chance(20) ? 14 : 7); i > 0; i--)
@@ -391,18 +434,12 @@ int main(int argc, char **argv)
             scan(p, &names);
         else
             statement(p, "    ", &names);
-    const Value out = output(p);
     Pool *q = p + 1;
-    keep(q, &out, NULL);
     q->loss = true;
-    q->weights = chance(10); /* a loss may have parameters, too */
-    const bool each = steps && out.rank == 2 && out.dim[0] == steps;
-    if ((out.rank == 1 || each) && out.dim[out.rank - 1] > 1) {
-        Value hot = out;
-        say(&hot, "one_hot(label, %d)", out.dim[out.rank - 1]);
-        keep(q, &hot, NULL);
-    }
-    train(q, &out, vocab);
+    if (task)
+        write_task(p, q, vocab);
+    else
+        write_model(p, q, vocab);
     free(p);
     return 0;
 }

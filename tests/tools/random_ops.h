@@ -161,4 +161,35 @@ static bool derive(Pool *p, Value *y)
     return false;
 }
 
+/* ---- a loss */
+
+/* Reduces all dimensions of x, together or one after the other.  A squared value gets no l2: a
+ * fourth power of unbounded values would let training diverge.
+ */
+static void to_number(Value *x, bool squared)
+{
+    static const char *const word[] = {"sum", "mean", "amax", "0.3 * sum"};
+    static const int all[] = {0, 1, 2};
+    Value y = *x;
+    const char *f = word[below(4)];
+    if (x->rank == 0)
+        return;
+    if (!squared && chance(15)) {
+        y.rank = 0;
+        say(&y, "l2(%s)", x->text);
+    } else if (x->rank > 1 && chance(40)) {
+        const int axis = below(x->rank);
+        y.rank = 0;
+        for (int i = 0; i < x->rank; i++)
+            if (i != axis)
+                y.dim[y.rank++] = x->dim[i];
+        say(&y, "%s(%s, axes = [%d])", f, x->text, axis);
+    } else {
+        y.rank = 0;
+        say(&y, "%s(%s, axes = %s)", f, x->text, list(all, x->rank));
+    }
+    *x = y;
+    to_number(x, squared);
+}
+
 #endif
