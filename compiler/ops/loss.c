@@ -18,7 +18,8 @@ static bool check_one_hot(const Node *n, Diag *d)
                n->op->name, shape_text(diag_arena(d), &n->in[0]->shape));
     check_note(n, 0, d);
     diag_help(d, "to learn a number, declare it in the recipe: target = price: f32[1]; to learn a "
-                 "class, end the model with a number for each class: dense(10); for a yes or no "
+                 "class, end the model with a number for each class: dense(10) for ten; for a yes "
+                 "or no "
                  "keep dense(1) and use loss = sigmoid_cross_entropy");
     return false;
 }

@@ -46,7 +46,7 @@ static bool check_classes(const Node *n, Diag *d)
     diag_error(d, n->span, "softmax_cross_entropy of %s, 1 class, is always 0",
                shape_text(diag_arena(d), x));
     check_note(n, 0, d);
-    diag_help(d, "end the model with a number for each class: dense(10)%s",
+    diag_help(d, "end the model with a number for each class: dense(10) for ten%s",
               x->rank == 1 ? "; for a yes or no keep dense(1) and use loss = sigmoid_cross_entropy"
                            : "; two for a yes or no: dense(2)");
     return false;

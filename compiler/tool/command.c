@@ -311,12 +311,15 @@ static bool unknown_option(Reader *r, const char *word)
         if (o->commands & 1u << c->kind)
             ARENA_PUSH(r->arena, known, n, o->name);
     diag_error(r->diag, nowhere, "tenon %s has no option '%s'", c->name, name);
-    if (elsewhere)
+    if (c->kind == COMMAND_NEW && strcmp(name, "--target") == 0)
+        diag_help(r->diag, "the column of a table that the network learns: --learn COLUMN");
+    else if (elsewhere)
         diag_help(r->diag, "it is an option of %s", elsewhere);
     else
         suggest(r->diag, name, known, n,
-                arena_printf(r->arena, "tenon %s --help lists them%s", c->name,
-                             c->kind == COMMAND_RUN ? "; options of the program follow --" : ""));
+                arena_printf(r->arena, "tenon %s --help lists them", c->name));
+    if (c->kind == COMMAND_RUN)
+        diag_help(r->diag, "options of the program follow --: tenon run FILE -- %s", name);
     return false;
 }
 

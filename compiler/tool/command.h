@@ -28,8 +28,8 @@ typedef struct Command {
     CommandKind topic; /* HELP: the command to explain; HELP = all commands */
     const char *file; /* the model file; OPS: the name of an op, or NULL; NEW: a name; COMPLETION: a
                          * shell */
-    const char *data; /* new: the data, or NULL */
-    const char **files; /* FMT, WATCH: all files; "-": standard input */
+    const char *data, *learn; /* new: the data; the column of a table to learn; or NULL */
+    const char **files;       /* FMT, WATCH: all files; "-": standard input */
     int nfiles;
     bool as_written;         /* emit --to dot: the model before the passes */
     bool once;               /* watch: draw once */

@@ -37,8 +37,9 @@ static const char *samples_text(Arena *a, const Sample *s)
     case SAMPLE_ROW:
         return arena_printf(a, "rows of %d numbers, %s", s->dim[0], answer_text(a, s));
     case SAMPLE_TABLE:
-        return arena_printf(a, "a table with %d number%s in a row, %s", s->dim[0],
-                            s->dim[0] == 1 ? "" : "s", answer_text(a, s));
+        return arena_printf(a, "a table with %d number%s in a row; column '%s': %s", s->dim[0],
+                            s->dim[0] == 1 ? "" : "s", quote_line(a, s->learned),
+                            answer_text(a, s));
     case SAMPLE_TEXTS:
         return arena_printf(a, "texts of %d classes", s->classes);
     case SAMPLE_TEXT:
@@ -174,6 +175,9 @@ static const char *model_text(Arena *a, const char *file, const char *name, cons
     if (s->kind == SAMPLE_TEXT)
         text_printf(&t, "#   then      ./%s generate --weights %s.safetensors --prompt \"The \"\n",
                     program, program);
+    if (s->kind == SAMPLE_TABLE)
+        text_printf(&t, "#   then      ./%s predict --weights %s.safetensors --input NEW.csv\n",
+                    program, program);
     text_printf(&t, "#   data      ./%s --data %s reads other data of the same kind\n\n", program,
                 s->kind == SAMPLE_TEXT || s->kind == SAMPLE_TABLE ? "FILE" : "DIR");
     write_network(&t, name, s);
@@ -225,8 +229,13 @@ bool new_model(const Command *c, Diag *d)
         return false;
     }
     if (!split_name(a, c->file, &file, &name, d) ||
-        !sample_find(a, c->data ? c->data : "mnist", &sample, d))
+        !sample_find(a, c->data ? c->data : "mnist", c->learn, &sample, d))
         return false;
+    if (c->learn && sample.kind != SAMPLE_TABLE) {
+        diag_error(d, nowhere, "--learn names a column of a table, and the data are no table");
+        diag_help(d, "a table is a file that ends in .csv or .tsv");
+        return false;
+    }
     const char *text = model_text(a, file, name, &sample);
     const Source source = {.name = file, .path = file, .text = text, .len = strlen(text)};
     Diag *quiet = diag_new(a, DIAG_NEVER);

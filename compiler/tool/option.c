@@ -226,8 +226,10 @@ const OptionRow option_table[] = {
      "change no file; print the names of the files that would change, and exit with 1 if there are "
      "any"},
     {"--data", "DATA", OPTION_TEXT, AT(data), NEW, false, "mnist",
-     "what the network learns from: mnist, cifar10, tinyshakespeare, a text file, or a directory "
-     "with NumPy arrays, folders of images, or labelled texts"},
+     "what the network learns from: mnist, cifar10, tinyshakespeare, a table (.csv, .tsv), a text "
+     "file, or a directory with NumPy arrays, folders of images, a table, or labelled texts"},
+    {"--learn", "COLUMN", OPTION_TEXT, AT(learn), NEW, false, "the last column",
+     "the column of a table that the network learns"},
     {"--stdio", NULL, OPTION_TRUE, AT(stdio), LSP, false, "on",
      "use standard input and output. There is no other way; some editors add this option"},
     {"--clear", NULL, OPTION_TRUE, AT(clear), CACHE, false, NULL,

@@ -267,7 +267,7 @@ static const char *string_of(Arena *a, const char *path)
     return quote_model(a, strchr(path, '/') ? path : arena_printf(a, "./%s", path));
 }
 
-static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
+static bool find_directory(Arena *a, const char *data, const char *learn, Sample *out, Diag *d)
 {
     const char *path = string_of(a, data), *table = path_join(a, data, "train.tsv"),
                *columns = path_join(a, data, "train.csv");
@@ -285,7 +285,7 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
     if (file_exists(columns)) {
         const char *csv = path_join(a, data, "test.csv"), *tsv = path_join(a, data, "test.tsv");
         const char *tested = file_exists(csv) ? csv : file_exists(tsv) ? tsv : NULL;
-        return sample_table(a, columns, tested, path, out, d);
+        return sample_table(a, &(TableFile){columns, path, tested, learn}, out, d);
     }
     if (classes >= 2) {
         *out = (Sample){.kind = SAMPLE_IMAGE,
@@ -302,7 +302,7 @@ static bool find_directory(Arena *a, const char *data, Sample *out, Diag *d)
     return false;
 }
 
-bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
+bool sample_find(Arena *a, const char *data, const char *learn, Sample *out, Diag *d)
 {
     const char **name = NULL;
     int n = 0;
@@ -324,9 +324,9 @@ bool sample_find(Arena *a, const char *data, Sample *out, Diag *d)
         }
     }
     if (dir_exists(data))
-        return find_directory(a, data, out, d);
+        return find_directory(a, data, learn, out, d);
     if (file_exists(data) && (text_glob("*.csv", data) || text_glob("*.tsv", data)))
-        return sample_table(a, data, NULL, string_of(a, data), out, d);
+        return sample_table(a, &(TableFile){data, string_of(a, data), NULL, learn}, out, d);
     if (file_exists(data)) {
         if (!find_text(a, data, out, d))
             return false;

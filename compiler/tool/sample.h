@@ -19,15 +19,21 @@ typedef struct Sample {
     int classes, vocab;
     int targets;         /* numbers of a sample that the network learns; 0: it learns a class */
     double mean, spread; /* of these numbers: mean and standard deviation */
+    const char *learned; /* table: the column that the network learns */
 } Sample;
 
 /* Finds out what `data` holds: the name of a data set that a model can be written for, a directory,
- * or a text file.  false after an error. */
-bool sample_find(Arena *a, const char *data, Sample *out, Diag *d);
-/* The same for a table: `file`, which the recipe calls `path`.  tested: the file of its test split;
- * NULL: its rows are divided. */
-bool sample_table(Arena *a, const char *file, const char *tested, const char *path, Sample *out,
-                  Diag *d);
+ * or a text file.  learn: the column of a table that the network learns; NULL: the last one.  false
+ * after an error. */
+bool sample_find(Arena *a, const char *data, const char *learn, Sample *out, Diag *d);
+/* A table of `sample_find`. */
+typedef struct TableFile {
+    const char *file, *path; /* path: its name in the recipe */
+    const char *tested;      /* the file of its test split; NULL: its rows are divided */
+    const char *learn;       /* the column that the network learns; NULL: the last one */
+} TableFile;
+/* The same for a table. */
+bool sample_table(Arena *a, const TableFile *table, Sample *out, Diag *d);
 /* Adds the names of these data sets to a list. */
 void sample_names(Arena *a, const char ***name, int *n);
 

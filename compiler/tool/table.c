@@ -1,4 +1,4 @@
-/* table.c -- what a table holds: the numbers of a row, and the kind of its last column.
+/* table.c -- what a table holds: the numbers of a row, and the kind of the column to learn.
  *
  * Programs and this file read tables with the same code, runtime/data/sheet.h.  A fault of the
  * table ends `tenon new` with the same message as a program.  This file finds what a model depends
@@ -33,9 +33,10 @@ typedef struct Contents {
     Diag *d;
     Sheet sheet;         /* all rows, or those for training if `own` holds the test split */
     Sheet own;           /* path NULL: there is none */
-    TableColumn *column; /* the columns with names */
+    TableColumn *column; /* the columns with names; the last one is the target */
     int columns;
-    double test; /* share of the test split; 0: it has a file of its own */
+    const char *learn; /* the name of the target; NULL: the last column of the file */
+    double test;       /* share of the test split; 0: it has a file of its own */
 } Contents;
 
 /* Keeps the different texts.  Three different numbers are enough to see that the column does not
@@ -107,7 +108,7 @@ static bool is_writable(const char *name)
 static bool open_table(Contents *t, Sheet *s, const char *path)
 {
     sheet_open(s, path);
-    if (s->columns < 2 || !*s->name[s->columns - 1]) {
+    if (s->columns < 2 || (!t->learn && !*s->name[s->columns - 1])) {
         diag_error(t->d, nowhere,
                    "%s needs two columns with names: an input, and the target as the last one",
                    path);
@@ -143,21 +144,27 @@ static bool check_numbers(const Contents *t)
     return true;
 }
 
+static void add_column(Contents *t, const char *name)
+{
+    sheet_use(&t->sheet, name);
+    t->column[t->columns++] = (TableColumn){.name = name,
+                                            .values = map_new(t->arena),
+                                            .tested = map_new(t->arena),
+                                            .whole = true};
+}
+
 /* Reads the rows, and divides them if the test split has no file of its own. */
 static bool read_rows(Contents *t)
 {
     Sheet *s = &t->sheet;
     const Split train = split_of(SEED, "train", t->test, 0);
     int64_t trained = 0;
-    t->column = arena_alloc(t->arena, sizeof *t->column * (size_t)s->columns);
+    t->column = arena_alloc(t->arena, sizeof *t->column * (size_t)(s->columns + 1));
     for (int64_t k = 0; k < s->columns; k++)
-        if (*s->name[k]) {
-            sheet_use(s, s->name[k]);
-            t->column[t->columns++] = (TableColumn){.name = s->name[k],
-                                                    .values = map_new(t->arena),
-                                                    .tested = map_new(t->arena),
-                                                    .whole = true};
-        }
+        if (*s->name[k] && !(t->learn && strcmp(s->name[k], t->learn) == 0))
+            add_column(t, s->name[k]);
+    if (t->learn)
+        add_column(t, t->learn);
     sheet_read(s, NULL);
     for (int64_t i = 0; i < s->n; i++) {
         const bool trains = split_takes(&train, (uint64_t)i);
@@ -256,18 +263,19 @@ static bool describe(const Contents *t, const char *path, Sample *out)
     for (int k = 0; k + 1 < t->columns; k++)
         inputs += is_input(&t->column[k]);
     if (inputs == 0) {
-        diag_error(t->d, nowhere, "%s has no value in a column before the last one", file);
-        diag_help(t->d, "the last column is the target, and the other ones are the input");
+        diag_error(t->d, nowhere, "%s has no value in a column beside '%s'", file, last->name);
+        diag_help(t->d, "'%s' is the target, and the other columns are the input", last->name);
         return false;
     }
-    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(t, path)};
+    *out = (Sample){.kind = SAMPLE_TABLE, .data = write_data(t, path), .learned = last->name};
     for (int k = 0; k + 1 < t->columns; k++)
         if (is_input(&t->column[k]))
             out->dim[0] += t->column[k].numbers > 0 ? 1 : t->column[k].different;
     if (class && values < 2) {
-        diag_error(t->d, nowhere,
-                   "the last column of %s, '%s', has one value: there is nothing to learn", file,
-                   last->name);
+        diag_error(t->d, nowhere, "the column '%s' of %s has one value: there is nothing to learn",
+                   last->name, file);
+        if (!t->learn)
+            diag_help(t->d, "the last column is the target; --learn COLUMN names another one");
         return false;
     }
     if (class && unknown_line(last, &name)) {
@@ -287,12 +295,14 @@ static bool describe(const Contents *t, const char *path, Sample *out)
     return true;
 }
 
-bool sample_table(Arena *a, const char *file, const char *tested, const char *path, Sample *out,
-                  Diag *d)
+bool sample_table(Arena *a, const TableFile *table, Sample *out, Diag *d)
 {
-    Contents t = {.arena = a, .d = d, .test = tested ? 0 : 0.2};
-    const bool ok = open_table(&t, &t.sheet, file) && read_rows(&t) &&
-                    (!tested || read_test(&t, tested)) && describe(&t, path, out);
+    const char *tested = table->tested;
+    Contents t = {.arena = a, .d = d, .test = tested ? 0 : 0.2, .learn = table->learn};
+    const bool ok = open_table(&t, &t.sheet, table->file) && read_rows(&t) &&
+                    (!tested || read_test(&t, tested)) && describe(&t, table->path, out);
+    if (ok)
+        out->learned = arena_strdup(a, out->learned); /* the sheet holds the name */
     sheet_close(&t.sheet);
     sheet_close(&t.own);
     return ok;

@@ -13,7 +13,8 @@ refuse_gap(const Tabular *t, int64_t row, int64_t k, const char *way_out)
            *sheet_cell(&t->sheet, row, k) ? ", a missing value" : "", way_out);
 }
 
-static const char fill_gap[] = "fill the gap, remove the row, or write csv(..., missing = mean)";
+static const char fill_gap[] =
+    "fill the gap, remove the row, or build with csv(..., missing = mean): the weights stay valid";
 static const char fill_target[] = "fill the gap, or remove the row: a target has no other value";
 static const char fill_token[] = "fill the gap, or remove the row: tokens have no mean";
 

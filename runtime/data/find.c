@@ -37,6 +37,17 @@ static void look_in(Search *s, const char *directory, const char *name)
         s->found = path;
 }
 
+/* Ends the program if `name` is a file where a directory is expected. */
+static void refuse_file(const char *name)
+{
+    const bool table = find_has_ending(name, ".csv") || find_has_ending(name, ".tsv");
+    if (access(name, F_OK) != 0 || find_is_directory(name))
+        return;
+    rt_die(table ? "a data set is a directory, and %s is a file: a table is data = csv(\"%s\")"
+                 : "a data set is a directory, and %s is a file: a text is data = text(\"%s\")",
+           name, name);
+}
+
 /* The path of a name without '/' in the first directory that has it. */
 static char *look_everywhere(const RtProgram *p, const char *name, bool files)
 {
@@ -46,6 +57,8 @@ static char *look_everywhere(const RtProgram *p, const char *name, bool files)
         look_in(&s, p->data_dirs[i], name);
     look_in(&s, "./models/data", name);
     look_in(&s, ".", name);
+    if (!s.found && !files)
+        refuse_file(name);
     if (!s.found)
         rt_die("no %s %s; looked for%s\n  give %s, or set TENON_DATA", files ? "table" : "data set",
                name, s.tried,
@@ -57,10 +70,9 @@ char *find_data(const RtProgram *p, const char *name)
 {
     if (!strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         return look_everywhere(p, name, false);
+    refuse_file(name);
     if (!find_is_directory(name))
-        rt_die(access(name, F_OK) == 0 ? "a data set is a directory: %s is not one"
-                                       : "the data directory %s does not exist",
-               name);
+        rt_die("the data directory %s does not exist", name);
     return rt_format("%s", name);
 }
 

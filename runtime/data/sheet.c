@@ -98,7 +98,8 @@ int64_t sheet_find(const Sheet *s, const char *name)
     return i < 0 ? -1 : s->column[i];
 }
 
-static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name)
+static void __attribute__((noreturn))
+no_column(const Sheet *s, const char *name, const char *way_out)
 {
     int best = near_most(strlen(name)), nearest = -1;
     for (int64_t k = 0; k < s->columns; k++) {
@@ -109,20 +110,26 @@ static void __attribute__((noreturn)) no_column(const Sheet *s, const char *name
     if (nearest >= 0 && s->columns > 1)
         rt_die("%s has no column '%s', did you mean '%s'?", s->path, csv_shown(name),
                csv_shown(s->name[nearest]));
-    rt_die("%s has no column '%s': its first row has %s%s", s->path, csv_shown(name), list_names(s),
-           s->columns == 1 ? ", without a comma, semicolon or tab between columns" : "");
+    rt_die("%s has no column '%s': its first row has %s%s%s", s->path, csv_shown(name),
+           list_names(s),
+           s->columns == 1 ? ", without a comma, semicolon or tab between columns" : "", way_out);
 }
 
-void sheet_use(Sheet *s, const char *name)
+void sheet_use_or(Sheet *s, const char *name, const char *way_out)
 {
     const int64_t k = sheet_find(s, name);
     if (k < 0)
-        no_column(s, name);
+        no_column(s, name, way_out);
     if (s->taken[k])
         rt_die("the column '%s' of %s is used twice: use it once, as an input or as a target",
                csv_shown(name), s->path);
     s->taken[k] = true;
     s->use[s->used++] = k;
+}
+
+void sheet_use(Sheet *s, const char *name)
+{
+    sheet_use_or(s, name, "");
 }
 
 static void keep_row(Sheet *s)

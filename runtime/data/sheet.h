@@ -33,6 +33,8 @@ int64_t sheet_find(const Sheet *s, const char *name);
 
 /* Keeps the column with this name.  Dies if there is none; the message has the nearest name. */
 void sheet_use(Sheet *s, const char *name);
+/* The same; way_out ends the message if there is no such column. */
+void sheet_use_or(Sheet *s, const char *name, const char *way_out);
 
 /* Reads the file, and keeps the rows of a split; split NULL: all rows.  Dies if a row and the row
  * of names differ in their number of fields. */

@@ -110,7 +110,8 @@ static void use_inputs(Tabular *t)
 static void use_targets(Tabular *t)
 {
     for (int k = 0; k < t->recipe->target.n; k++)
-        sheet_use(&t->sheet, t->recipe->target.name[k]);
+        sheet_use_or(&t->sheet, t->recipe->target.name[k],
+                     "; csv(..., target = \"COLUMN\") names the column of the target");
 }
 
 /* ---- the data */

@@ -139,9 +139,22 @@ printf 'a,b\n1,2,3\n' > bad.csv; refuses "a long row" "bad.csv:2: 3 fields where
 printf 'a,b\n' > bad.csv; refuses "no rows" "bad.csv has no row below its names" "$TENON" new net --data bad.csv
 : > bad.csv; refuses "an empty table" "bad.csv is empty" "$TENON" new net --data bad.csv
 printf 'a\n1\n' > bad.csv; refuses "one column" "bad.csv needs two columns with names" "$TENON" new net --data bad.csv
-printf 'a,b\n1,x\n2,x\n' > bad.csv; refuses "one class" "the last column of bad.csv, 'b', has one value" "$TENON" new net --data bad.csv
+printf 'a,b\n1,x\n2,x\n' > bad.csv; refuses "one class" "the column 'b' of bad.csv has one value" "$TENON" new net --data bad.csv
 printf 'a\001,b\n1,x\n2,y\n' > bad.csv; refuses "a name that cannot be written" "the name of column 1 cannot be written in a model file" "$TENON" new net --data bad.csv
 printf 'a,\303\266\001,b\n1,2,x\n2,3,y\n' > bad.csv; refuses "a control character after a letter that is not ASCII" "the name of column 2 cannot be written" "$TENON" new net --data bad.csv
+# Another column than the last one; what is printed names the column.
+printf 'price,town,lift\n10,Bern,yes\n12,Basel,no\n14,Bern,yes\n11,Basel,no\n13,Bern,yes\n15,Basel,yes\n' > flats.csv
+succeeds "a column to learn" "$TENON" new flats --data flats.csv --learn price
+grep -q "a table with 4 numbers in a row; column 'price': a number to learn" out && ok || bad "it does not name the column: $(cat out)"
+grep -q 'csv("./flats.csv", target = "price"' flats.tn && grep -q 'row: f32\[4\]' flats.tn && ok || bad "the model that learns price: $(cat flats.tn)"
+succeeds "its build" "$TENON" build flats.tn -o flats
+succeeds "its training" ./flats --epochs 1 --save flats.safetensors
+printf 'lift,town\nno,Bern\n' > asked.csv
+succeeds "its prediction" ./flats predict --weights flats.safetensors --input asked.csv
+refuses "a column that is not there" "flats.csv has no column 'pryce', did you mean 'price'" "$TENON" new other --data flats.csv --learn pryce
+refuses "a column of images" "error: --learn names a column of a table" "$TENON" new other --learn price
+refuses "the option of other commands" "help: the column of a table that the network learns: --learn COLUMN" "$TENON" new other --data flats.csv --target price
+
 # faulty TEXT PATTERN: tenon new refuses this table, as the program would
 faulty() { printf "$1" > bad.csv; refuses "a faulty table: $2" "$2" "$TENON" new net --data bad.csv; }
 faulty 'a,b\n1,2\n\n"3\n4",5,6\n' "bad.csv:4: 3 fields where the first row has 2 names"
@@ -155,7 +168,7 @@ faulty 'a,b\n1,2\ninf,3\n' "bad.csv:3: column 'a' is 'inf', not a finite number"
 faulty 'a,b\r1,2\r' "bad.csv has lines that end in CR alone"
 faulty 'a,b\n1,\000\n' "bad.csv:2: the row holds a byte of 0"
 faulty '\377\376a\000,\000' "bad.csv is in UTF-16"
-faulty 'a,b\n,2\n,3\n' "bad.csv has no value in a column before the last one"
+faulty 'a,b\n,2\n,3\n' "bad.csv has no value in a column beside 'b'"
 faulty "a,b\n$(for i in $(seq 60); do printf '%d,%s\\n' "$i" "$((i % 2))"; done)$(for i in $(seq 61 99); do printf '%d,n%d\\n' "$i" "$i"; done)" \
     "bad.csv:[0-9]+: column 'b' is 'n[0-9]+', which no row of the training split has"
 faulty 'a,b\n1,2\n' "bad.csv has 1 row, too few for a training and a test split"

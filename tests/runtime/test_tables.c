@@ -307,7 +307,7 @@ START_TEST(each_fault_has_its_place)
     program.recipe.test = 1e-300;
     refuses("a,kind\n1,x\n2\n", "train.csv:3: 1 field where the first row has 2 names");
     refuses("a,kind\n1,x\n2,y,z\n", "train.csv:3: 3 fields where the first row has 2 names: put texts that hold a separator in quotes");
-    refuses("a,kind\n1,x\n,y\n", "train.csv:3: column 'a' is empty: fill the gap, remove the row, or write csv(..., missing = mean)");
+    refuses("a,kind\n1,x\n,y\n", "train.csv:3: column 'a' is empty: fill the gap, remove the row, or build with csv(..., missing = mean): the weights stay valid");
     refuses("a,kind\n1,x\nNaN,y\n", "train.csv:3: column 'a' is 'NaN', a missing value: fill the gap");
     refuses("a,kind\n1,x\ninf,y\n3,y\n", "train.csv:3: column 'a' is 'inf', not a finite number: correct it, or remove the row");
     refuses("a,kind\n-infinity,x\n1,y\ninf,y\n", "train.csv:2: column 'a' is '-infinity', not a finite number");

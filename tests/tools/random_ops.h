@@ -92,7 +92,7 @@ static bool binary(Pool *p, Value *y)
         "(1.5 + tanh(%s)) ** tanh(%s)",
         "mixed(%s, %s)",
         "where(%s > 0, %s, 0.5)",
-        "where(gt(%s, 0.2), -1, 0.3 * %s)",
+        "where(gt(%s, 0.21), -1, 0.3 * %s)",
         "le(%s, 0.5) - lt(%s, -0.5)",
         "eq(sign(%s), 1) + ne(step(%s), 0)",
         "mul(%s, sigmoid(%s))",
