@@ -141,6 +141,9 @@ static bool check_tokens(Lower *l)
                    x->name);
         diag_help(l->diag, "declare it as tokens: %s: i32[%lld]", x->name,
                   (long long)shape_count(&x->shape));
+        if (r->data.table)
+            diag_help(l->diag, "a table of numbers and categories is csv(...), with commas, "
+                               "semicolons or tabs between its columns");
         return false;
     }
     if (x->dtype == DT_REAL)

@@ -252,8 +252,8 @@ bool new_model(const Command *c, Diag *d)
     } else if (error) {
         diag_error(d, nowhere, "cannot write %s: %s", file, strerror(error));
     } else {
-        printf("%s: %s\ntrain it: tenon run %s\n", quote_line(a, file), samples_text(a, &sample),
-               quote_line(a, quote_shell(a, file)));
+        printf("%s: %s\ntrain it: tenon run %s -- --save %s.safetensors\n", quote_line(a, file),
+               samples_text(a, &sample), quote_line(a, quote_shell(a, file)), name);
     }
     return !error;
 }

@@ -35,7 +35,9 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
     }
     if (!csv_number(text, &v))
         rt_die("%s, not a number%s", sheet_shown(&t->sheet, row, k),
-               strchr(text, ',') ? ": " CSV_WRITE_POINT : "");
+               strchr(text, ',') ? ": " CSV_WRITE_POINT
+               : target          ? ": correct it, or remove the row"
+                                 : ": correct it, or leave it empty with csv(..., missing = mean)");
     if (!fits_real(t, v))
         rt_die("%s, %s", sheet_shown(&t->sheet, row, k),
                isfinite(v) ? "too large for f32: build with --dtype f64" : "not a finite number");

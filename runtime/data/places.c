@@ -92,7 +92,7 @@ static void check_classes(const Tabular *t, int k, const Column *c)
     if (classes == 0 || c->value.n == classes || (c->value.n < classes && !p->softmax_output))
         return;
     rt_die("the column '%s' of %s has %d class%s (%s), but %s has %lld: give its last layer "
-           "as many outputs",
+           "as many outputs, or correct the column",
            c->name, t->sheet.path, c->value.n, c->value.n == 1 ? "" : "es", places_values_text(c),
            p->model, (long long)classes);
 }

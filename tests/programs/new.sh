@@ -52,7 +52,7 @@ awk 'BEGIN { print "a,b,yes"; for (i = 0; i < 80; i++) printf "%d,%d,%d\n", i % 
 # made NAME DATA PATTERN: the model compiles, has the style, and PATTERN is a part of it
 made() {
     succeeds "tenon new of $2" "$TENON" new "$1" --data "$2"
-    grep -q "^train it: tenon run $1.tn$" "$work/out" && ok || bad "what tenon new says: $(cat "$work/out")"
+    grep -q "^train it: tenon run $1.tn -- --save $1.safetensors$" "$work/out" && ok || bad "what tenon new says: $(cat "$work/out")"
     succeeds "check of $2" "$TENON" check "$1.tn"
     succeeds "the style of $2" "$TENON" fmt --check "$1.tn"
     grep -qE "$3" "$1.tn" && ok || bad "no '$3' in the model of $2: $(cat "$1.tn")"
