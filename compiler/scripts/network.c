@@ -268,9 +268,41 @@ static const Node *joined_bias(const Py *p, const Node *n)
     return NULL;
 }
 
+/* Whether n depends on numbers of the model file alone, such as zeros(4) + 0.5. */
+static bool is_constant(const Node *n)
+{
+    if (n->op->leaf != LEAF_NONE || n->param || n->nin == 0)
+        return n->op->leaf == LEAF_CONST;
+    for (int i = 0; i < n->nin; i++)
+        if (!is_constant(n->in[i]))
+            return false;
+    return true;
+}
+
+/* Whether the constants that n reads can be numbers in the script, which have no shape: the shape
+ * of the result must come from another operand.  Reports those that cannot. */
+static bool has_shape(Py *p, const Node *n)
+{
+    const bool elementwise = n->op->flags & OP_ELEMENTWISE;
+    bool shaped = elementwise && is_constant(n), constant = false;
+    for (int i = 0; i < network_inputs(n); i++) {
+        const Node *x = network_input(n, i);
+        constant |= x->shape.rank > 0 && is_constant(x);
+        shaped |= elementwise && !is_constant(x) && shape_same(&x->shape, &n->shape);
+    }
+    if (!constant || shaped)
+        return true;
+    diag_error(p->d, n->span, "--to %s cannot write %s of a value that depends on no input",
+               p->dialect->to, op_written(p->a, n));
+    diag_help(p->d, "the model can be trained with Tenon itself: tenon build");
+    return false;
+}
+
 bool network_node(Py *p, Scope *s, const Node *n, bool result)
 {
     PyValue in[64], v;
+    if (!has_shape(p, n))
+        return false;
     if (node_is(n, "bias") && joined_bias(p, n->in[0]) == n) {
         read_value(p, s, n->in[0]);
         keep_value(p, s, n, s->value[n->in[0]->id], result);

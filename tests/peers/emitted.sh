@@ -221,6 +221,17 @@ train sizes { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_
 TN
 refuses "calls of a block that need two classes" "sizes.tn:1:.* error: --to pytorch cannot write the calls of p as one class" "$TENON" emit "$work/sizes.tn" --to pytorch
 
+# A constant with a shape is a number in a script, which has none.
+for body in 'concat(dense(x, 4), zeros(4) + 0.5)' 'sum(dense(x, 1) + zeros(4), axes = [0], keep = true)' 'dense(x, 4) + softmax(zeros(4))'; do
+    printf 'model still(x: f32[6]) { return %s |> dense(3) }\n' "$body" > "$work/still.tn"
+    echo 'train still { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }' >> "$work/still.tn"
+    for to in pytorch keras mxnet; do
+        refuses "$body for $to" "still.tn:1:[0-9]+: error: --to $to cannot write [a-z_ +]+ of a value that depends on no input" "$TENON" emit "$work/still.tn" --to $to
+    done
+done
+sed -i 's/return .* |> dense(3)/return dense(tanh(x) + zeros(6) + 0.5, 3)/' "$work/still.tn"
+succeeds "a constant of the shape of the other operand" "$TENON" emit "$work/still.tn" --to pytorch
+
 # A sign binds less tightly than a power.
 cat > "$work/power.tn" <<'TN'
 model power(x: f32[6]) { return dense(x, 5) }
