@@ -265,13 +265,13 @@ static void add_target(const Graph *g, PlaceList *l)
     places_flag(l, "numbers", t->kind == LEARN_NUMBERS || rows);
     places_flag(l, "arrays", t->kind == LEARN_NUMBERS || g->recipe.ntarget > 1);
     places_flag(l, "own", own);
-    const bool numbers = t->kind != LEARN_CLASS && !graph_several(g), truths = t->truths && numbers;
+    const bool numbers = t->kind != LEARN_CLASS && !graph_several(g);
     places_flag(l, "errors_known", has_metric(g, "mae") && numbers);
     places_flag(l, "truths_known", has_metric(g, "accuracy") && numbers);
     places_flag(l, "compared", numbers && (has_metric(g, "mae") || has_metric(g, "accuracy")));
     places_flag(l, "explained", has_metric(g, "r2") && numbers);
     places_flag(l, "mask", has_metric(g, "iou") && numbers);
-    places_flag(l, "truths", truths);
+    places_flag(l, "truths", t->truths && t->kind != LEARN_CLASS);
     places_add(l, "target_shape", shape);
     places_int(l, "targets", count);
     places_int(l, "target_blocks", count > 4 ? (count + 3) / 4 : 1);

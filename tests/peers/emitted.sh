@@ -455,6 +455,7 @@ heads_model heads_made "$four" "$three_targets" "$four_losses" "synthetic(sample
 heads_model heads_arrays "$four" "$three_targets" "$four_losses" '"given"'
 heads_model heads_one "early = dense(h, 3), late = dense(h, 9) |> tanh |> dense(3)" "" "softmax_cross_entropy(late, label) + 0.3 * softmax_cross_entropy(early, label)" "synthetic(samples = 80, test_samples = 40)"
 heads_model heads_own "again = dense(h, 32) |> reshape([2, 4, 4]), mean = dense(h, 3)" "; target = x" "terms(fit = mse(again, x), small = 0.1 * sum(mean ** 2, axes = [0]))" "synthetic(samples = 80, test_samples = 40)"
+heads_model heads_truths "yes = dense(h, 5), size = dense(h, 3)" "; target = several: f32[5]" "terms(fit = sigmoid_cross_entropy(yes, several), small = 0.1 * sum(size ** 2, axes = [0]))" "synthetic(samples = 80, test_samples = 40)"
 # heads PYTHON DIR: 80 and 40 samples
 heads() {
     mkdir -p "$2"
@@ -490,7 +491,7 @@ against() {
         lstm_synthetic) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=60)") ;;
         several_arrays) several "$python" "$work/several_arrays-data" ;;
         heads_arrays) heads "$python" "$work/heads_arrays-data" ;;
-        drawn_* | number_* | several_made | heads_made | heads_one | heads_own) data=(--limit-samples "$3") ;;
+        drawn_* | number_* | several_made | heads_made | heads_one | heads_own | heads_truths) data=(--limit-samples "$3") ;;
         dates) data=(--limit-samples "$3") options+=(--set "data=synthetic(samples=80, test_samples=40, classes=11, vocab=41)") ;;
         resnet20_cifar10) [ -d "$work/$name-data" ] || small_cifar "$work/$name-data" 16 20; options+=(--set "augment=[]") ;;
         letters) epochs=1 data[3]=160 ;;        # from the second epoch on, windows begin at another token
@@ -523,7 +524,7 @@ imports() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic dates; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one,own}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
+for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one,own,truths}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
