@@ -334,6 +334,7 @@ static Node *sequence(Graph *g, Node *mask, Span at)
     return op_make_like(g, "reshape", &like, 1, mask);
 }
 
+/* A constant without dimensions. */
 static Node *number(Graph *g, double value, Span at)
 {
     return graph_const(g, value, shape_make(false, "", NULL, 0), at);

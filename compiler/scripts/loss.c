@@ -27,7 +27,7 @@ static void give_compared(Py *p, Scope *s)
         at += shape_count(&g->outputs[i].shape);
     }
     at = 0;
-    const bool own = g->recipe.target->kind == LEARN_INPUT; /* of the first input; not in a row */
+    const bool own = g->recipe.target->kind == LEARN_INPUT; /* the input itself: it is in no row */
     for (int i = 0; i < g->recipe.ntarget && graph_several(g) && !own; i++) {
         const Node *t = g->targets[i];
         s->value[t->id] = columns(p, "label", at, &t->shape, t->dtype == DT_I32 ? ".long()" : "");
