@@ -21,8 +21,8 @@ typedef struct Task {
     Kind kind[OUTPUTS];    /* of its target */
 } Task;
 
-static const char *const output_name[] = {"first", "second", "third"};
-static const char *const target_name[] = {"wanted0", "wanted1", "wanted2"};
+static const char *const result_name[] = {"first", "second", "third"};
+static const char *const wanted_name[] = {"wanted0", "wanted1", "wanted2"};
 
 /* Writes further inputs in the head of the model, and adds them to the pool; returns how many. */
 static int more_inputs(Pool *p)
@@ -63,10 +63,10 @@ static void task_outputs(Task *t, Pool *p, const char *all, const Value *x)
         while ((t->kind[i] == CLASS && (y->rank != 1 || y->dim[0] < 2)) ||
                (t->kind[i] == CLASSES && (t->count > 1 || y->rank != 2 || y->dim[1] < 2)));
         t->kind[i] = own ? INPUT : i == 0 && t->kind[i] == ALONE ? NUMBERS : t->kind[i];
-        say(y, "%s", t->count > 1 ? output_name[i] : "output");
+        say(y, "%s", t->count > 1 ? result_name[i] : "output");
         printf(i == 0 ? "    return " : ", ");
         if (t->count > 1)
-            printf("%s = ", output_name[i]);
+            printf("%s = ", result_name[i]);
         printf(i == 0 ? "concat(%s) |> " : "flatten(%s) |> ", i == 0 ? all : any(p)->text);
         write_layer(y);
     }
@@ -90,7 +90,7 @@ static void task_targets(const Task *t, Pool *q, const Value *x)
         if (t->kind[i] == INPUT)
             printf("%s", x->text);
         else
-            printf("%s: ", target_name[i]);
+            printf("%s: ", wanted_name[i]);
         if (t->kind[i] == CLASS)
             printf("class");
         else if (t->kind[i] == CLASSES)
@@ -98,7 +98,7 @@ static void task_targets(const Task *t, Pool *q, const Value *x)
         else if (t->kind[i] != INPUT)
             printf("f32%s", list(y->dim, y->rank));
         if (t->kind[i] == NUMBERS)
-            keep(q, y, target_name[i]);
+            keep(q, y, wanted_name[i]);
     }
     printf("%s\n", n > 1 ? ")" : "");
 }
@@ -113,7 +113,7 @@ static void task_term(const Task *t, int i, Pool *q, const Value *x, Value *term
     static const char *const truths[] = {"sigmoid_cross_entropy(%s, %s)",
                                          "sigmoid_cross_entropy(%s, %s, positive_weight = 2)"};
     const Value *y = &t->output[i];
-    const char *wanted = t->kind[i] == INPUT ? x->text : target_name[i];
+    const char *wanted = t->kind[i] == INPUT ? x->text : wanted_name[i];
     *term = (Value){.rank = 0};
     switch (t->kind[i]) {
     case CLASS:
