@@ -190,7 +190,7 @@ if part arrays; then
     for to in keras mxnet; do
         refuses "--to $to" "heads.tn:3:34: error: --to $to writes scripts of one output, and 'heads' has 4" "$TENON" emit heads.tn --to $to -o "$work/scripts"
     done
-    refuses "--to pytorch with an input as a target" "heads.tn:7:61: error: --to pytorch writes no scripts of several outputs or targets with an input as a target" "$TENON" emit heads.tn --to pytorch -o "$work/scripts"
+    refuses "--to pytorch with an input as a target" "heads.tn:7:61: error: --to pytorch writes no scripts of several inputs or targets with an input as a target" "$TENON" emit heads.tn --to pytorch -o "$work/scripts"
     [ ! -e "$work/scripts" ] || [ -z "$(ls "$work/scripts")" ] && ok || bad "a refused script leaves files"
     "$TENON" emit apart.tn --to pytorch > script.py
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' script.py && grep -qF 'for name in ("sizes", "height")' script.py && ok || bad "the script for PyTorch"
