@@ -179,8 +179,7 @@ Value lower_result(Lower *l, Scope *s, Expr *call)
 Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *path, Expr *call)
 {
     Scope *outer = l->scope, *s = lower_scope(l, decl, path);
-    const char *around = l->g ? l->g->block : NULL;
-    const BlockCall *outer_call = l->g ? l->g->call : NULL;
+    const BlockCall *around = l->g ? l->g->call : NULL;
     const int before = l->depth, messages = diag_count(l->diag);
     if (l->calls == DEPTH_CALLS)
         return lower_fail(l, call, call->span, "blocks are nested more than %d deep here",
@@ -189,11 +188,10 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
         return value_poison();
     l->scope = s;
     l->calls++;
-    if (l->g) {
+    if (l->g && *path) {
         BlockCall *made = arena_alloc(l->arena, sizeof *made);
-        *made = (BlockCall){decl->name, path, outer_call};
+        *made = (BlockCall){decl->name, path, around};
         l->g->call = made;
-        l->g->block = *path ? path : NULL;
     }
     for (int i = 0; i < decl->params.n; i++)
         lower_declare(l, decl->params.v[i].name, lower_argument(l, decl, i, &slot[i]));
@@ -205,7 +203,7 @@ Value lower_instance(Lower *l, const Decl *decl, const Slot *slot, const char *p
     }
     l->calls--;
     if (l->g)
-        l->g->block = around, l->g->call = outer_call;
+        l->g->call = around;
     l->scope = outer;
     l->depth = before;
     const Value v = lower_result(l, s, call);

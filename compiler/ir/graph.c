@@ -26,6 +26,11 @@ const Loop *loop_outer(const Loop *l)
     return l && l->inside ? l->inside : l;
 }
 
+const char *node_block(const Node *n)
+{
+    return n->call ? n->call->path : NULL;
+}
+
 Loop *node_loop(const Node *n)
 {
     return op_leaves(n->op) ? NULL : n->loop;
@@ -47,7 +52,6 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at)
         n->in[i] = in[i];
     n->span = at;
     n->phase = -1;
-    n->block = g->block;
     n->call = g->call;
     for (int i = 0; i < nin && !n->loop; i++)
         n->loop = node_loop(in[i]);

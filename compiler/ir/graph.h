@@ -124,10 +124,9 @@ struct Node {
     Attr *attr;
     Shape shape;
     DType dtype;
-    Span span;         /* the call in the model; a backward node has the span of its forward node */
-    const char *name;  /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
-    const char *block; /* path of the block instance that contains it; NULL: the model itself */
-    const BlockCall *call; /* front end: the call of this instance that made it */
+    Span span;        /* the call in the model; a backward node has the span of its forward node */
+    const char *name; /* "conv1", "h", "conv1.weight"; NULL = none; not unique */
+    const BlockCall *call; /* the call of a block that made it; NULL: the model itself */
     Param *param;          /* ops "param" and "update" */
     bool needs_grad;       /* depends on a trained parameter (pass infer) */
     bool backward;         /* made by pass gradient */
@@ -171,9 +170,8 @@ struct Graph {
     Arena *arena;
     const char *name; /* the model */
     const Source *source;
-    bool training;     /* false: evaluation and prediction (dropout off) */
-    const char *block; /* path of the block that the front end is lowering */
-    const BlockCall *call;
+    bool training;         /* false: evaluation and prediction (dropout off) */
+    const BlockCall *call; /* the call of a block that the front end is lowering */
     int nnode, next_id;
     Node **node;
     int nloop;
@@ -242,6 +240,8 @@ const Loop *loop_outer(const Loop *l);
 /* The loop whose body has the value of n.  NULL outside of loops, and for an op that leaves its
  * loop, such as scan_stack. */
 Loop *node_loop(const Node *n);
+/* The path of the block instance that contains n; NULL: the model itself. */
+const char *node_block(const Node *n);
 int64_t node_steps(const Node *n); /* times that a chunk computes n: 1 outside of loops */
 
 Node *node_root(const Node *n); /* after pass plan: the node that owns the bytes of n */

@@ -51,8 +51,8 @@ static Group *group_new(Pricing *p, const char *key)
  * block: a value that it reads has one. */
 static const char *block_of(const Node *n, Span at, int depth)
 {
-    if (n->block || !depth)
-        return n->block;
+    if (node_block(n) || !depth)
+        return node_block(n);
     for (int i = 0; i < n->nin; i++) {
         const Node *x = n->in[i];
         if (x->span.line != at.line || x->span.col != at.col || x->span.source != at.source)

@@ -334,10 +334,11 @@ static Node *sequence(Graph *g, Node *mask, Span at)
     return op_make_like(g, "reshape", &like, 1, mask);
 }
 
-/* A constant without dimensions. */
-static Node *number(Graph *g, double value, Span at)
+/* 1 - m */
+static Node *remainder_of(Graph *g, Node *m, Span at)
 {
-    return graph_const(g, value, shape_make(false, "", NULL, 0), at);
+    Node *one = graph_const(g, 1, shape_make(false, "", NULL, 0), at);
+    return op_make(g, "sub", at, 2, one, m);
 }
 
 static Node *recurrent_build(Graph *g, Node *const *x, int nx, const Node *attrs, const char *path,
@@ -356,7 +357,7 @@ static Node *recurrent_build(Graph *g, Node *const *x, int nx, const Node *attrs
     }
     const int h = given(attrs, "h"), c = given(attrs, "c"), mask = given(attrs, "mask");
     Node *m = mask ? sequence(g, x[mask], attrs->span) : NULL;
-    Node *rest = mask ? op_make(g, "sub", attrs->span, 2, number(g, 1, attrs->span), m) : NULL;
+    Node *rest = mask ? remainder_of(g, m, attrs->span) : NULL;
     for (int64_t k = 0; k < node_int(attrs, "layers"); k++) {
         Layer y = {.g = g,
                    .d = d,

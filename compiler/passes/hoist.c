@@ -51,11 +51,11 @@ static Node *outside(Graph *g, Node *n)
         in[i] = n->in[i]->op->scan == SCAN_ITEM ? n->in[i]->in[0] : n->in[i];
     Node *all = graph_add(g, n->op, in, n->nin, n->span);
     node_copy_attrs(g, all, n);
-    all->name = n->name, all->needs_grad = n->needs_grad, all->block = n->block;
+    all->name = n->name, all->needs_grad = n->needs_grad, all->call = n->call;
     if (!n->op->shape(all, diag_new(g->arena, DIAG_NEVER)))
         return NULL;
     Node *item = scan_item(g, n->loop, all, n->span);
-    item->block = n->block;
+    item->call = n->call;
     return item;
 }
 

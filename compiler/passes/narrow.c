@@ -318,7 +318,7 @@ static Node *converted(Narrow *a, Node *x, const Node *n)
     if (!*other) {
         Node *c = graph_add(a->g, op_find("convert"), &x, 1, x->span);
         c->shape = x->shape, c->half = x->half ? HALF_NONE : a->type;
-        c->needs_grad = x->needs_grad, c->block = x->block;
+        c->needs_grad = x->needs_grad, c->call = x->call;
         c->backward = a->few_half ? n->backward : x->backward;
         *other = c;
     }

@@ -51,7 +51,7 @@ static Node *copy_into_loop(Stretch *s, const Node *n, Node *const *in)
     node_copy_attrs(g, c, n);
     node_drop_attr(g->arena, c, "rows"); /* an attribute of a product over a whole sequence */
     c->loop = s->again, c->backward = true, c->dtype = n->dtype;
-    c->name = n->name, c->needs_grad = n->needs_grad, c->block = n->block;
+    c->name = n->name, c->needs_grad = n->needs_grad, c->call = n->call;
     c->op->shape(c, diag_new(g->arena, DIAG_NEVER));
     return c;
 }

@@ -53,7 +53,7 @@ static Node *again(Derived *v, const Node *n, const Op *op, Node **in, int nin)
             return NULL;
     Node *y = graph_add(v->g, op, in, nin, n->span);
     node_copy_attrs(v->g, y, n);
-    y->shape = n->shape, y->dtype = n->dtype, y->name = n->name, y->block = n->block;
+    y->shape = n->shape, y->dtype = n->dtype, y->name = n->name, y->call = n->call;
     y->looped = n->loop && !v->leaves[n->id];
     return y;
 }

@@ -27,7 +27,7 @@ static bool same_text(const char *a, const char *b)
 static bool same_place(const Node *a, const Node *b)
 {
     return a->span.source && a->span.source == b->span.source && a->span.line == b->span.line &&
-           a->span.col == b->span.col && same_text(a->block, b->block);
+           a->span.col == b->span.col && same_text(node_block(a), node_block(b));
 }
 
 /* The first node of an lstm, gru or rnn: a product that its loop reads, or a node of the loop. */
@@ -211,7 +211,7 @@ static void add_call(Calls *c, const Node *head)
     for (const char *s = label.s; *s; s += strcspn(s, "\n"), s += *s == '\n')
         text_printf(&quoted, "%s%s", quoted.len ? "\\n" : "",
                     quote_dot(a, arena_strndup(a, s, strcspn(s, "\n"))));
-    text_printf(c->out, "%*sn%d [label=\"%s\"%s];\n", 4 * (path_depth(head->block) + 1), "",
+    text_printf(c->out, "%*sn%d [label=\"%s\"%s];\n", 4 * (path_depth(node_block(head)) + 1), "",
                 head->id, quoted.s, leaf ? ", shape=box, fillcolor=\"#e8f0ff\"" : "");
 }
 
@@ -235,8 +235,8 @@ void picture_calls(const Graph *g, Text *out)
         const Node *node = g->node[i];
         if (c.head[node->id] != node)
             continue;
-        move_frame(&c, frame, node->block);
-        frame = node->block;
+        move_frame(&c, frame, node_block(node));
+        frame = node_block(node);
         add_call(&c, node);
     }
     move_frame(&c, frame, NULL);

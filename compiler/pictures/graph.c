@@ -31,9 +31,9 @@ void picture_graph(const Graph *g, Text *out)
  * are shown to a depth of two. */
 static const char *instance(const Graph *g, const Node *n)
 {
-    const char *dot = n->block ? strchr(n->block, '.') : NULL,
+    const char *block = node_block(n), *dot = block ? strchr(block, '.') : NULL,
                *end = dot ? strchr(dot + 1, '.') : NULL;
-    return end ? arena_strndup(g->arena, n->block, (size_t)(end - n->block)) : n->block;
+    return end ? arena_strndup(g->arena, block, (size_t)(end - block)) : block;
 }
 
 static bool drawn(const Node *n)

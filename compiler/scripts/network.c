@@ -212,7 +212,7 @@ static bool is_taken(Py *p, const Scope *s, const char *name)
             return true;
     for (int i = 0; i < p->g->nnode; i++) {
         const Node *x = p->g->node[i];
-        if ((x->block && network_below(path, x)) ||
+        if ((node_block(x) && network_below(path, x)) ||
             (network_is_norm(x) && x->name && strcmp(x->name, path) == 0))
             return true;
     }

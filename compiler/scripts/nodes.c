@@ -63,7 +63,7 @@ bool network_writes(const Py *p, const Node *n)
 const char *network_child(Py *p, const char *path, const Node *n)
 {
     const size_t length = strlen(path);
-    const char *block = n->block ? n->block : "";
+    const char *block = node_block(n) ? node_block(n) : "";
     const char *rest = !length ? block
                        : strncmp(block, path, length) == 0 && block[length] == '.'
                            ? block + length + 1
@@ -76,8 +76,9 @@ const char *network_child(Py *p, const char *path, const Node *n)
 bool network_below(const char *path, const Node *n)
 {
     const size_t length = strlen(path);
-    return !length || (n->block && strncmp(n->block, path, length) == 0 &&
-                       (n->block[length] == '.' || !n->block[length]));
+    const char *block = node_block(n);
+    return !length ||
+           (block && strncmp(block, path, length) == 0 && (block[length] == '.' || !block[length]));
 }
 
 const BlockCall *network_call(const char *path, const Node *n)

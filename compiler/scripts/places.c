@@ -26,8 +26,7 @@ const Node *python_recurrent(const Node *n)
 
 const Node *python_mask(const Node *layer)
 {
-    const bool recurrent = node_is(layer, "lstm") || node_is(layer, "gru") || node_is(layer, "rnn");
-    return recurrent && node_attr(layer, "mask") ? layer->in[layer->nin - 1] : NULL;
+    return node_attr(layer, "mask") ? layer->in[layer->nin - 1] : NULL;
 }
 
 const Node *python_dropout2d(const Node *n)

@@ -83,7 +83,7 @@ const char *python_list(Arena *a, const int64_t *v, int n, int64_t more);
 
 /* The lstm, gru or rnn with the result n, or NULL.  In the graph, it is a loop. */
 const Node *python_recurrent(const Node *n);
-/* The mask (N, T) of a recurrent layer; NULL: it has none, or the node is no such layer. */
+/* The mask (N, T) of an lstm, gru or rnn; NULL: it has none. */
 const Node *python_mask(const Node *layer);
 /* The dropout of the mask in x * mask, if n is a dropout2d, which becomes such a product; else
  * NULL. */

@@ -189,14 +189,12 @@ static const Node *recurrent(Arena *a, const Graph *g, const Node *n)
  * the innermost instance if the nesting is less deep; NULL: n has a row of its own. */
 static const char *folded(Arena *a, const Node *n, int depth)
 {
-    const char *end = n->block;
+    const char *block = node_block(n), *end = block;
     for (int i = 0; end && i < depth; i++) {
         end = strchr(end, '.');
         end += end && i + 1 < depth;
     }
-    return !depth || !n->block ? NULL
-           : end               ? arena_strndup(a, n->block, (size_t)(end - n->block))
-                               : n->block;
+    return !depth || !block ? NULL : end ? arena_strndup(a, block, (size_t)(end - block)) : block;
 }
 
 typedef struct Table {
@@ -237,7 +235,7 @@ static void fill_table(Table *t)
         const bool hidden = n->op->flags & OP_HIDDEN && !is_prelu(n) && !op_transposed(n);
         if (!is_layer_node(n) || is_own_bias(g, n) || (t->depth && hidden))
             continue;
-        const Node *call = t->depth && !n->block ? recurrent(t->arena, g, n) : NULL;
+        const Node *call = t->depth && !node_block(n) ? recurrent(t->arena, g, n) : NULL;
         const char *block = call ? call->name : folded(t->arena, n, t->depth);
         Row r = layer_row(t->arena, g, n);
         if (call)

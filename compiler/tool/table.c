@@ -159,7 +159,7 @@ static bool read_rows(Contents *t)
     Sheet *s = &t->sheet;
     const Split train = split_of(SEED, "train", t->test, 0);
     int64_t trained = 0;
-    t->column = arena_alloc(t->arena, sizeof *t->column * (size_t)(s->columns + 1));
+    t->column = arena_alloc(t->arena, sizeof *t->column * (size_t)s->columns);
     for (int64_t k = 0; k < s->columns; k++)
         if (*s->name[k] && !(t->learn && strcmp(s->name[k], t->learn) == 0))
             add_column(t, s->name[k]);

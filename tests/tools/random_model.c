@@ -11,9 +11,8 @@
  *
  * random_value.h has the values and the random numbers, and random_ops.h the operations.
  */
-#include <stdlib.h>
-
 #include "random_task.h"
+#include <stdlib.h>
 
 static int layers; /* with parameters, so far */
 static bool task;  /* the second argument */
