@@ -38,12 +38,9 @@ static const PyWord layers[] = {
     {NULL, NULL},
 };
 
-#define MASKED_BACKWARDS "@layer(ops.flip(@x, 1), mask=ops.flip(@mask, 1) != 0)"
-
 static const PyWord calls[] = {
-    {"scan_last if masked", "@(reversed?" MASKED_BACKWARDS "|@layer(@x, mask=@mask != 0))[:, -1]"},
-    {"scan_stack if masked",
-     "@(reversed?ops.flip(" MASKED_BACKWARDS ", 1)|@layer(@x, mask=@mask != 0))"},
+    {"scan_last if masked", "masked(@layer, @x, @mask@(reversed?, True))[:, @(reversed?0|-1)]"},
+    {"scan_stack if masked", "masked(@layer, @x, @mask@(reversed?, True))"},
     {"scan_last", "@layer(@(reversed?ops.flip(@x, 1)|@x))[:, -1]"},
     {"scan_stack", "@(reversed?ops.flip(@layer(ops.flip(@x, 1)), 1)|@layer(@x))"},
     {"conv2d_dx if padded", "@layer(@x)[:, @top:@rows_end, @left:@columns_end]"},

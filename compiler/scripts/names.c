@@ -18,8 +18,9 @@ static const char keywords[] =
     "finally for from global if import in is lambda nonlocal not or pass raise return try while "
     "with yield";
 /* Classes and names in capitals that the scripts of some framework use. */
-static const char classes[] = "BATCH Batches Bias DTYPE Draw F GRUCell LR Lion Log Optimizer "
-                              "PReLU PaddedEmbedding SystemExit Table";
+static const char classes[] =
+    "BATCH Batches Bias DTYPE Draw F FACTORS FROZEN GRUCell LR Lion NAMES WORDS Log Optimizer "
+    "PReLU PaddedEmbedding SystemExit Table";
 /* Names that expressions in a method or in the function of losses use. */
 static const char variables[] =
     "attention average_pool binary_cross_entropy causal float gluon keras label layers math "

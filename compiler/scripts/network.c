@@ -279,12 +279,23 @@ static bool is_constant(const Node *n)
     return true;
 }
 
+/* Whether Python computes n from numbers as it does from tensors. */
+static bool is_arithmetic(const Node *n)
+{
+    static const char *const word[] = {"add", "sub", "mul", "div", "neg", "pow"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (node_is(n, word[i]))
+            return true;
+    return false;
+}
+
 /* Whether the constants that n reads can be numbers in the script, which have no shape: the shape
  * of the result must come from another operand.  Reports those that cannot. */
 static bool has_shape(Py *p, const Node *n)
 {
-    const bool elementwise = n->op->flags & OP_ELEMENTWISE;
-    bool shaped = elementwise && is_constant(n), constant = false;
+    const bool choice = node_is(n, "where_true") || node_is(n, "where_false"),
+               elementwise = n->op->flags & OP_ELEMENTWISE && !(choice && is_constant(n->in[1]));
+    bool shaped = is_constant(n) && is_arithmetic(n), constant = false;
     for (int i = 0; i < network_inputs(n); i++) {
         const Node *x = network_input(n, i);
         constant |= x->shape.rank > 0 && is_constant(x);
@@ -414,7 +425,8 @@ static bool keep_class(Py *p, const char *path, const char *class, const Node *a
             return true;
         diag_error(p->d, at->span, "--to %s cannot write the calls of %s as one class",
                    p->dialect->to, path);
-        diag_help(p->d, "call it with tensors of one shape, or train with Tenon itself");
+        diag_help(p->d, "call it with tensors of one shape, and with another tensor for each "
+                        "parameter, or train with Tenon itself");
         return false;
     }
     ARENA_PUSH(p->a, p->instance, p->ninstance, ((struct Instance){path, class}));

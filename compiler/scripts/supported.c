@@ -30,6 +30,14 @@ static bool several_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "declare the target with its shape, and store it as train_y.npy");
         return false;
     }
+    if (g->label && g->label->shape.rank > 0 && strcmp(r->data.name, "synthetic") == 0) {
+        diag_error(d, r->data.span,
+                   "--to %s makes no synthetic data of several inputs with a class for each "
+                   "position",
+                   to);
+        diag_help(d, "take a directory with arrays: data = \"directory\"");
+        return false;
+    }
     for (int i = 0; i < g->ninput; i++)
         if (g->inputs[i]->dtype != DT_REAL && strcmp(r->data.name, "synthetic") == 0) {
             diag_error(d, r->data.span,

@@ -228,6 +228,10 @@ bool new_model(const Command *c, Diag *d)
         diag_help(d, "%s", command_row(c->kind)->usage);
         return false;
     }
+    if (c->learn && !*c->learn) {
+        diag_error(d, nowhere, "--learn needs the name of a column");
+        return false;
+    }
     if (!split_name(a, c->file, &file, &name, d) ||
         !sample_find(a, c->data ? c->data : "mnist", c->learn, &sample, d))
         return false;

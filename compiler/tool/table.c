@@ -109,9 +109,8 @@ static bool open_table(Contents *t, Sheet *s, const char *path)
 {
     sheet_open(s, path);
     if (s->columns < 2 || (!t->learn && !*s->name[s->columns - 1])) {
-        diag_error(t->d, nowhere,
-                   "%s needs two columns with names: an input, and the target as the last one",
-                   path);
+        diag_error(t->d, nowhere, "%s needs two columns with names: an input, and the target%s",
+                   path, t->learn ? "" : " as the last one");
         if (s->columns == 1)
             diag_help(t->d, "commas, semicolons or tabs separate columns");
         return false;
@@ -260,6 +259,12 @@ static bool describe(const Contents *t, const char *path, Sample *out)
     const int values = last->different;
     const bool class = last->texts > 0 || (last->whole && values == 2);
     int inputs = 0;
+    if (last->trained == 0) {
+        diag_error(t->d, nowhere, "the column '%s' of %s has no value: there is nothing to learn",
+                   last->name, file);
+        diag_help(t->d, "learn another column: --learn COLUMN");
+        return false;
+    }
     for (int k = 0; k + 1 < t->columns; k++)
         inputs += is_input(&t->column[k]);
     if (inputs == 0) {
@@ -283,7 +288,8 @@ static bool describe(const Contents *t, const char *path, Sample *out)
                    "%s:%lld: column '%s' is '%s', which no row of the training split has",
                    t->own.path ? t->own.path : file, (long long)unknown_line(last, &name),
                    last->name, name);
-        diag_help(t->d, "add rows of this class, or remove the row");
+        diag_help(t->d, "add rows of this class, remove the row, or learn another column: --learn "
+                        "COLUMN");
         return false;
     }
     warn_of_texts(t, file);

@@ -104,7 +104,7 @@ no_column(const Sheet *s, const char *name, const char *way_out)
     int best = near_most(strlen(name)), nearest = -1;
     for (int64_t k = 0; k < s->columns; k++) {
         const int d = near_distance(name, s->name[k]);
-        if (d < best)
+        if (d < best && d < (int)strlen(name)) /* any letter is near another one */
             best = d, nearest = (int)k;
     }
     if (nearest >= 0 && s->columns > 1)

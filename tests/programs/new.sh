@@ -152,6 +152,10 @@ succeeds "its training" ./flats --epochs 1 --save flats.safetensors
 printf 'lift,town\nno,Bern\n' > asked.csv
 succeeds "its prediction" ./flats predict --weights flats.safetensors --input asked.csv
 refuses "a column that is not there" "flats.csv has no column 'pryce', did you mean 'price'" "$TENON" new other --data flats.csv --learn pryce
+refuses "a column without a name" "--learn needs the name of a column" "$TENON" new other --data flats.csv --learn ''
+printf 'a,gap,b\n1,,x\n2,,y\n3,,x\n4,,y\n5,,x\n6,,y\n' > gaps.csv
+refuses "a column without a value" "the column 'gap' of gaps.csv has no value: there is nothing to learn" "$TENON" new other --data gaps.csv --learn gap
+refuses "a name of one letter" "gaps.csv has no column 'z': its first row has a, gap, b" "$TENON" new other --data gaps.csv --learn z
 refuses "a column of images" "error: --learn names a column of a table" "$TENON" new other --learn price
 refuses "the option of other commands" "help: the column of a table that the network learns: --learn COLUMN" "$TENON" new other --data flats.csv --target price
 
