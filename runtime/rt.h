@@ -435,6 +435,7 @@ typedef struct RtOutput {
 typedef struct RtProgram {
     /* "lenet", "models/lenet.tn", 16 hex digits of network + recipe + batch + shards + dtype */
     const char *model, *source, *source_hash;
+    const char *trained; /* the program only predicts, with weights of this model; else NULL */
     const char *compiler, *flags, *target, *cpu; /* "tenon 0.1.0", "--plain", "cpu", "x86-64-v4" */
     int isa;                                     /* RT_ISA_*: instructions that are needed */
     bool fast_half;                              /* products in bf16 can use VDPBF16PS (--fast) */

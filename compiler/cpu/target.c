@@ -188,10 +188,12 @@ void program_open(Writer *w, const EmitInput *in, Arena *a)
 {
     program_begin(w, &cpu_target, in, a);
     w->cpu = arena_alloc(a, sizeof *w->cpu);
-    write_phases(w, in->train, &w->train);
-    program_offsets(w, true);
+    if (in->train->training) {
+        write_phases(w, in->train, &w->train);
+        program_offsets(w, true);
+    }
     write_phases(w, in->test, &w->test);
-    program_offsets(w, false);
+    program_offsets(w, !in->train->training);
     if (!in->token)
         return;
     write_phases(w, in->token, &w->token);

@@ -411,6 +411,8 @@ static bool report_obstacle(Diag *d, Span at, const char *why)
 
 bool steps_able(const EmitInput *in, Diag *d)
 {
+    if (!in->train->training)
+        return report_obstacle(d, (Span){0}, "this model has no train block");
     if (in->nccl)
         return report_obstacle(
             d, (Span){0}, "with --comm nccl, GPUs add their gradients in the middle of a step");

@@ -244,25 +244,32 @@ static void graph_phases(Writer *w, const Graph *g, Text *table)
     }
 }
 
-/* Writes all parts of the file but its head; returns the table of parameters. */
-static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
+/* Writes the training step, and the table of parameters for its update. */
+static void write_training(Writer *w, const EmitInput *in, Text *rows)
 {
-    cuda_begin(w, in, a);
     bucket_units(w, in->train->step);
     graph_phases(w, in->train, &w->train);
-    Text rows = text_new(a);
     w->g = in->train, w->prefix = "";
-    update_rows(w, &rows, false);
-    w->cuda->steps = text_new(a);
+    update_rows(w, rows, false);
     if (in->options->persistent)
         steps_write(w);
     else
         steps_of_graph(w);
     if (w->cuda->nowned > 0 && w->cuda->nowned < update_parameters(w, in->train->step->nsum))
-        update_rows(w, &rows, true);
+        update_rows(w, rows, true);
     program_offsets(w, true);
+}
+
+/* Writes all parts of the file but its head; returns the table of parameters. */
+static Text write_parts(Writer *w, const EmitInput *in, Arena *a)
+{
+    Text rows = text_new(a);
+    cuda_begin(w, in, a);
+    w->cuda->steps = text_new(a);
+    if (in->train->training)
+        write_training(w, in, &rows);
     graph_phases(w, in->test, &w->test);
-    program_offsets(w, false);
+    program_offsets(w, !in->train->training);
     w->workspace = library_workspace(w);
     return rows;
 }

@@ -106,8 +106,11 @@ void program_head(Writer *w, Text *t)
     int64_t n = 0;
     for (int i = 0; i < g->nparam; i++)
         n += g->param[i]->average ? 0 : shape_count(&g->param[i]->file);
-    text_printf(t, " *   %s parameter%s, %s a sample forward and backward (textbook count)\n",
-                text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)));
+    text_printf(t, " *   %s parameter%s, %s a sample forward%s (textbook count)\n",
+                text_commas(a, n), n == 1 ? "" : "s", emit_flop_text(a, emit_flops(g)),
+                g->training ? " and backward" : "");
+    if (!g->training)
+        text_printf(t, " *   predicts with the weights of %s\n", g->recipe.trained);
     text_printf(t, " *   batch %lld = %s of %s", (long long)s->batch,
                 counted(a, s->shards, "shard"), counted(a, s->shard, "sample"));
     if (!whole_shards)
@@ -157,14 +160,10 @@ void program_offsets(Writer *w, bool parameters)
     constants(w, &w->offsets);
 }
 
-void program_end(Writer *w, Text *out)
+/* Writes what the training step reports: its layers and calls, and the search for values that are
+ * not finite. */
+static void training_tables(const Writer *w, Text *out)
 {
-    text_printf(out,
-                "static const RtPhase train[] = {\n%s};\n\nstatic const RtPhase test[] = "
-                "{\n%s};\n\n",
-                w->train.s, w->test.s);
-    if (w->in->token)
-        text_printf(out, "static const RtPhase token[] = {\n%s};\n\n", w->token.s);
     text_printf(out, "static const char *const layers[] = {\n%s};\n\n", w->layers.s);
     text_add(out, "static int (*const nonfinite[])(const Rt *r, char *t, int unit) = {");
     for (int i = 0; i < w->nforward; i++)
@@ -172,5 +171,16 @@ void program_end(Writer *w, Text *out)
     text_add(out, "};\n\n");
     if (w->calls.len)
         text_printf(out, "static const RtCall calls[] = {\n%s};\n\n", w->calls.s);
+}
+
+void program_end(Writer *w, Text *out)
+{
+    if (w->in->train->training)
+        text_printf(out, "static const RtPhase train[] = {\n%s};\n\n", w->train.s);
+    text_printf(out, "static const RtPhase test[] = {\n%s};\n\n", w->test.s);
+    if (w->in->token)
+        text_printf(out, "static const RtPhase token[] = {\n%s};\n\n", w->token.s);
+    if (w->in->train->training)
+        training_tables(w, out);
     tables_write(w, out);
 }

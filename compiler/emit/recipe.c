@@ -49,8 +49,8 @@ static void data_fields(Writer *w, Text *t, const Recipe *r)
     const DataSpec *d = &r->data;
 
     text_printf(t, "        .data = %s, .samples = %lld, .test_samples = %lld, .x_scale = %.17g,\n",
-                quote_c(w->arena, d->name), (long long)d->samples, (long long)d->test_samples,
-                d->scale);
+                d->name ? quote_c(w->arena, d->name) : "NULL", (long long)d->samples,
+                (long long)d->test_samples, d->scale);
     if (d->unit)
         text_printf(t, "        .text = {.unit = %s, .table = %s, .step = %lld},\n", unit[d->unit],
                     d->table ? "true" : "false", (long long)d->step);
@@ -130,12 +130,8 @@ static void watch_fields(Arena *a, Text *t, const char *key, const Watch *w)
     text_add(t, "},\n");
 }
 
-void recipe_write(Writer *w, Text *t)
+static void training_fields(Writer *w, Text *t, const Recipe *r)
 {
-    const Recipe *r = &w->in->train->recipe;
-
-    text_add(t, "    .recipe = {\n");
-    data_fields(w, t, r);
     optimizer_fields(t, r);
     schedule_fields(t, &r->schedule);
     text_printf(t, "        .epochs = %lld, .seed = %lld,\n", (long long)r->epochs,
@@ -155,5 +151,15 @@ void recipe_write(Writer *w, Text *t)
                     "        .expect_metric = \"%s\", .expect_op = \"%s\", .expect_value = "
                     "%.17g,\n",
                     r->expect.metric, r->expect.op, r->expect.value);
+}
+
+void recipe_write(Writer *w, Text *t)
+{
+    const Recipe *r = &w->in->train->recipe;
+
+    text_add(t, "    .recipe = {\n");
+    data_fields(w, t, r);
+    if (w->in->train->training)
+        training_fields(w, t, r);
     text_add(t, "    },\n");
 }

@@ -39,6 +39,8 @@ static void parameter(Writer *w, Text *t, const Param *p)
 
 static void sum_table(const Graph *g, Text *t)
 {
+    if (!g->training)
+        return;
     text_add(t, "static const RtSum sums[] = {\n");
     for (int i = 0; i < g->step->nsum; i++) {
         const Sum *s = &g->step->sum[i];
@@ -77,6 +79,8 @@ static const char *or_none(const char *units)
 static void buckets(const Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
+    if (!w->in->train->training)
+        return;
     text_add(t, "/* ---- buckets of gradients, which ranks add beside the backward pass: complete "
                 "after train[ready]; updated before train[due] of the next step ---- */\n\n"
                 "static const RtBucket buckets[] = {\n");
@@ -185,6 +189,8 @@ static void origin_fields(Writer *w, Text *t)
 
     text_printf(t, "    .model = \"%s\", .source = %s, .source_hash = \"%s\",\n", in->train->name,
                 quote_c(w->arena, in->source_name), in->hash);
+    if (!in->train->training)
+        text_printf(t, "    .trained = \"%s\",\n", in->train->recipe.trained);
     text_printf(t, "    .compiler = \"%s\", .flags = %s, ", in->compiler_version,
                 quote_c(w->arena, in->flags));
     w->target->machine_fields(in, t);
@@ -452,6 +458,8 @@ static void sample_fields(Writer *w, Text *t)
         text_printf(t, "    .input_mean = &params[%d],\n", param_index(g, g->input->in[0]->param));
     if (augment_mixes(&g->recipe.augment))
         text_add(t, "    .mixes = true,\n");
+    if (test->nmetric == 0)
+        return;
     text_printf(t, "    .nmetric = %d, .metric = {", test->nmetric);
     for (int i = 0; i < test->nmetric; i++)
         text_printf(t, "%s\"%s\"", i ? ", " : "", test->metric[i].name);
@@ -466,14 +474,17 @@ static void table_fields(Writer *w, Text *t)
     const Graph *g = w->in->train, *token = w->in->token;
     const Step *s = g->step;
 
-    text_printf(t,
-                "    .param = params, .nparam = %d, .sum = sums, .nsum = %d, .ngradient = %d,\n"
-                "    .bucket = buckets, .nbucket = %d,\n",
-                g->nparam, s->nsum, s->ngradient, s->nbucket);
+    text_printf(t, "    .param = params, .nparam = %d,", g->nparam);
+    if (g->training)
+        text_printf(t,
+                    " .sum = sums, .nsum = %d, .ngradient = %d,\n    .bucket = buckets, .nbucket = "
+                    "%d,",
+                    s->nsum, s->ngradient, s->nbucket);
+    text_add(t, "\n");
     if (w->ranges.len)
         text_add(t, "    .range = ranges, .nrange = sizeof ranges / sizeof *ranges,\n");
-    text_add(t, "    .train = train, .ntrain = sizeof train / sizeof *train, .test = test, .ntest "
-                "= sizeof test / sizeof *test,\n");
+    text_printf(t, "    %s.test = test, .ntest = sizeof test / sizeof *test,\n",
+                g->training ? ".train = train, .ntrain = sizeof train / sizeof *train, " : "");
     if (token)
         text_printf(t,
                     "    .token = token, .ntoken = sizeof token / sizeof *token, .carried = %lld, "
@@ -514,8 +525,9 @@ static void program(Writer *w, Text *t)
     sample_fields(w, t);
     table_fields(w, t);
     recipe_write(w, t);
-    text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
-                "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
+    if (g->training)
+        text_add(t, "    .layer = layers, .nlayer = sizeof layers / sizeof *layers, .nonfinite = "
+                    "nonfinite, .nforward = sizeof nonfinite / sizeof *nonfinite,\n");
     if (w->calls.len)
         calls(w, t);
     link_fields(w, t);

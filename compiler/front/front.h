@@ -23,9 +23,12 @@ typedef struct FrontOptions {
 
 typedef struct Front {
     const Source *source;
-    Graph *train;  /* forward graph with loss and metrics; dropout on; NULL without a train block */
-    Graph *test;   /* forward graph, dropout off; loss and metrics when there is a train block */
-    Graph *layers; /* the training form, also without a train block: for tables of layers */
+    /* forward graph with loss and metrics; dropout on.  A model without a train block beside one
+     * that has it: the graph `test`, because its program only predicts.  Else NULL. */
+    Graph *train;
+    Graph *test; /* forward graph, dropout off; loss and metrics when there is a train block */
+    const Graph *trained; /* the model whose weights such a program reads; else NULL */
+    Graph *layers;        /* the training form, also without a train block: for tables of layers */
     /* the network for one token of a text at a time, made by pass_token; may be NULL */
     Graph *token;
     Recipe recipe;
@@ -35,6 +38,12 @@ typedef struct Front {
 /* Reports all errors of the file in one run.  Returns false after errors; then only
  * out->source and out->unit are usable. */
 bool front_load(Arena *a, const char *file, const FrontOptions *o, Diag *d, Front *out);
+/* Whether the program only predicts, with the weights of f->trained. */
+static inline bool front_predicts(const Front *f)
+{
+    return f->trained != NULL;
+}
+
 /* Several outputs: makes a row of all of them the output of the graph, as in evaluation and in
  * scripts. */
 void front_pack_outputs(Graph *g);

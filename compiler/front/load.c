@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "front/front.h"
 #include "front/parse.h"
+#include "front/share.h"
 #include "front/train.h"
 #include <string.h>
 
@@ -144,27 +145,38 @@ static bool read_files(Unit *u, const char *file, const FrontOptions *o)
 
 typedef struct Job { /* one model of the file, and its graphs */
     Decl *model, *train;
+    const struct Job *trained; /* no train block: the model whose data it shares, or NULL */
+    bool predicts;             /* its program reads the weights of that model */
+    Graph *graph;              /* for training */
     Recipe recipe;
     Expr *loss, *measure[RT_MEASURES]; /* of the keys loss and metrics */
 } Job;
+
+/* The last model that is trained; NULL if none is. */
+static Decl *pick_trained(const Unit *u)
+{
+    Decl *trained = NULL;
+    for (int i = 0; i < u->decls.n; i++)
+        if (u->decls.v[i]->kind == DECL_TRAIN && !u->decls.v[i]->bad)
+            trained = map_get(&u->functions, u->decls.v[i]->name);
+    return trained;
+}
 
 /* The model to use: the named one, the one that is trained, or the last one.  NULL if there is
  * none. */
 static Decl *pick(Unit *u, const char *name)
 {
-    Decl *last = NULL, *trained = NULL;
+    Decl *last = NULL, *trained = pick_trained(u);
     const char **word = NULL;
     int n = 0;
     for (int i = 0; i < u->decls.n; i++) {
         Decl *d = u->decls.v[i];
-        if (d->kind == DECL_MODEL) {
-            if (name && strcmp(d->name, name) == 0)
-                return d;
-            ARENA_PUSH(u->arena, word, n, d->name);
-            last = d->name_span.source == u->source || !last ? d : last;
-        } else if (d->kind == DECL_TRAIN && !d->bad) {
-            trained = map_get(&u->functions, d->name);
-        }
+        if (d->kind != DECL_MODEL)
+            continue;
+        if (name && strcmp(d->name, name) == 0)
+            return d;
+        ARENA_PUSH(u->arena, word, n, d->name);
+        last = d->name_span.source == u->source || !last ? d : last;
     }
     if (!name)
         return trained ? trained : last;
@@ -193,9 +205,16 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     return g;
 }
 
-/* Reads the recipe and lowers the graph for training, which finds every error of the model.  NULL
- * after an error. */
-static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
+static void share(Job *job)
+{
+    if (job->trained)
+        share_recipe(&job->recipe, job->model, &job->trained->recipe, job->trained->model,
+                     job->predicts);
+}
+
+/* Reads the recipe and lowers the graph for training, which finds every error of the model.
+ * job->graph stays NULL after an error. */
+static void prepare_graph(Unit *u, Job *job, const Settings *set)
 {
     job->recipe = train_defaults(job->model->name);
     if (job->train) {
@@ -203,7 +222,9 @@ static Graph *prepare_graph(Unit *u, Job *job, const Settings *set)
             settings_apply(u, set, job->train);
         train_read(u, job->train, &job->recipe, &job->loss, job->measure);
     }
-    return job->model->bad ? NULL : lower(u, job, set, true);
+    share(job);
+    if (!job->model->bad)
+        job->graph = lower(u, job, set, true);
 }
 
 /* Handles settings without a train block: --batch and --dtype still apply; other settings are
@@ -222,6 +243,7 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     }
     train_read(u, &none, &job->recipe, &job->loss, job->measure);
     job->recipe.present = false;
+    share(job);
 }
 
 /* Also checks train blocks that no model uses: those without a model, and the second block of a
@@ -237,32 +259,57 @@ static void check_other_trains(Unit *u)
     }
 }
 
+/* Makes the graphs of the chosen model. */
+static void lower_chosen(Unit *u, Job *job, Settings *set, Front *out)
+{
+    settings_check_model(u, set, job->model);
+    if (!job->train)
+        settle_untrained(u, job, set);
+    out->recipe = job->recipe;
+    if (!job->graph || diag_errors(u->diag))
+        return;
+    out->layers = job->graph;
+    out->test = lower(u, job, set, false);
+    if (job->train)
+        out->train = job->graph;
+    if (job->predicts && out->test) {
+        share_targets(out->test);
+        out->train = out->test;
+        out->trained = job->trained->graph;
+    }
+}
+
 /* Lowers every model of the file, so that errors in all of them are reported; *out gets the chosen
- * one. */
+ * one.  The last trained model comes first, because models without a train block share its data. */
 static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 {
     Settings set;
     settings_read(u, o, &set);
-    Decl *chosen = pick(u, o->model);
+    Decl *chosen = pick(u, o->model), *trained = pick_trained(u);
+    Job first = {.model = trained};
+    if (trained) {
+        const bool shared = chosen && !map_get(&u->trains, chosen->name);
+        first.train = map_get(&u->trains, trained->name);
+        prepare_graph(u, &first,
+                      trained == chosen ? &set
+                      : shared          ? &(Settings){.model = set.model, .nmodel = set.nmodel}
+                                        : NULL);
+    }
     for (int i = 0; i < u->decls.n; i++) {
         Decl *model = u->decls.v[i];
-        if (model->kind != DECL_MODEL)
+        if (model->kind != DECL_MODEL || (model == trained && model != chosen))
             continue;
         Job job = {.model = model, .train = map_get(&u->trains, model->name)};
         if (model != chosen && model->name_span.source != u->source && !job.train)
             continue;
-        Graph *g = prepare_graph(u, &job, model == chosen ? &set : NULL);
-        if (model != chosen)
-            continue;
-        settings_check_model(u, &set, model);
-        if (!job.train)
-            settle_untrained(u, &job, &set);
-        out->recipe = job.recipe;
-        if (!g || diag_errors(u->diag))
-            continue;
-        out->train = job.train ? g : NULL;
-        out->layers = g;
-        out->test = lower(u, &job, &set, false);
+        if (!job.train && first.graph)
+            job.trained = &first, job.predicts = model == chosen;
+        if (model == trained)
+            job = first;
+        else
+            prepare_graph(u, &job, model == chosen ? &set : NULL);
+        if (model == chosen)
+            lower_chosen(u, &job, &set, out);
     }
     check_other_trains(u);
 }

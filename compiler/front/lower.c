@@ -59,7 +59,7 @@ bool lower_takes_vocab(const Decl *model, const ParamDecl *p)
 static bool vocab_of_data(Lower *l, const Decl *model, const ParamDecl *p, Slot *slot)
 {
     const Recipe *r = &l->g->recipe;
-    if (slot->given || !r->present || !lower_takes_vocab(model, p))
+    if (slot->given || !(r->present || r->data.vocab) || !lower_takes_vocab(model, p))
         return false;
     *slot = (Slot){r->data.vocab ? value_int(r->data.vocab) : value_poison(), p->span, true};
     return true;

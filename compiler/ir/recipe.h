@@ -257,6 +257,7 @@ typedef struct Recipe {
     /* false: the file has no train block; check and show need none, build needs one */
     bool present;
     const char *model;
+    const char *trained; /* no train block: the model whose weights it shares; else NULL */
     DataSpec data;
     int ntarget;
     TargetSpec target[RT_TARGETS];

@@ -346,10 +346,10 @@ bool show_plan(Arena *a, const Graph *g, int64_t ranks, int threads, const RtTea
     mine.fused_update = s->fused_update && ranks == 1;
 
     printf("\nbatch %lld = %lld shard%s of %lld sample%s, chunks of %lld; %s FLOPs for each "
-           "sample, forward and backward\n",
+           "sample, forward%s\n",
            (long long)s->batch, (long long)s->shards, s->shards == 1 ? "" : "s",
            (long long)s->shard, s->shard == 1 ? "" : "s", (long long)s->chunk,
-           text_commas(a, (int64_t)emit_flops(g)));
+           text_commas(a, (int64_t)emit_flops(g)), g->training ? " and backward" : "");
     printf("memory%s, %d thread%s\n",
            ranks > 1 ? arena_printf(a, " of one of %lld ranks", (long long)ranks) : "", threads,
            threads == 1 ? "" : "s");

@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "cpu/cpu.h"
 #include "cuda/cuda.h"
+#include "front/share.h"
 #include "front/train.h"
 #include "ops/step_price.h"
 #include "pictures/pictures.h"
@@ -171,6 +172,35 @@ static void set_hashes(Command *c, const Front *f, Arena *a)
     c->hash = emit_hash(a, f->train, f->recipe.dtype);
 }
 
+/* Reports what is made of a training step only. */
+static bool report_untrained(const Front *f, const char *what, Diag *d)
+{
+    diag_error(d, f->train->input->span, "%s, and model '%s' has no train block", what,
+               f->train->name);
+    diag_help(d, "leave out --model: then it is that of '%s'", f->trained->name);
+    return false;
+}
+
+/* Checks a program that predicts with the weights of another model. */
+static bool check_shared(const Command *c, const Front *f, Diag *d)
+{
+    if (c->kind == COMMAND_EMIT && script_known(c->to))
+        return report_untrained(f, "the script of another framework trains", d);
+    if (c->kind == COMMAND_EMIT && strcmp(c->to, "slurm") == 0)
+        return report_untrained(f, "the job for Slurm trains", d);
+    return share_check(f->train, f->trained, d);
+}
+
+static bool check_shown(const Command *c, const Front *f, Diag *d)
+{
+    if (c->kind == COMMAND_SHOW && c->options.cuda)
+        return report_untrained(f, "with --target cuda, tenon show prints a training step", d);
+    if (c->kind == COMMAND_SHOW && c->threads)
+        return report_untrained(f, "--threads predicts a training step", d);
+    return c->kind != COMMAND_SHOW || c->ranks < 2 ||
+           report_untrained(f, "--ranks shares a training step", d);
+}
+
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
@@ -186,6 +216,8 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
                      "tenon check and tenon show need none");
         return false;
     }
+    if (front_predicts(f) && !(makes ? check_shared(c, f, d) : check_shown(c, f, d)))
+        return false;
     if (makes && f->train->nparam == 0) {
         diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train",
                    f->train->name);
@@ -235,6 +267,8 @@ bool tool_plan(Front *f, const Options *o, Diag *d)
         return true;
     if (!pass_run_all(f->train, o, d))
         return false;
+    if (front_predicts(f)) /* there is one graph */
+        return true;
     f->token = target_of(o).generates ? pass_token(f->test) : NULL;
     f->test->peer = f->train;
     if (f->token)

@@ -139,12 +139,15 @@ static const char *option_text(const ProgramOption *t)
 
 static void commands(Page *p)
 {
+    page_paragraph(p, "The program of a model without a train block, which reads the weights of another model, has the commands "
+                      "`predict` and `info` only.");
     for (int c = 0; c < COMMANDS; c++) {
         const ProgramCommand *t = &program_commands[c];
         page_subsection(p, t->name);
         page_paragraph(p, "%s", sentence(t->does));
-        if (t->needs)
-            page_paragraph(p, "Only in %s%s%s.", which(t->needs), t->why ? ": " : "", t->why ? t->why : "");
+        const int needs = t->needs & ~NEED_RECIPE; /* the section's first sentence names it */
+        if (needs)
+            page_paragraph(p, "Only in %s%s%s.", which(needs), t->why ? ": " : "", t->why ? t->why : "");
         page_code(p, "sh", made("./%s %s%s%s", t->needs & NEED_NEXT ? "char_lstm" : "lenet", t->name, t->example ? " " : "",
                                 t->example ? t->example : ""));
         if (*options_of(c))

@@ -162,6 +162,8 @@ int info_run(const RtProgram *p, const Options *o)
     print_several(p);
     if (p->ntarget == 0 && p->target_kind == RT_TARGET_CLASS)
         printf("\nclasses: %lld\n", (long long)p->classes);
+    else if (p->trained)
+        printf("\nweights: those of %s\n", p->trained);
     else if (p->ntarget == 0)
         print_target(p);
     line("data", q->data ? q->data : "none");
@@ -174,7 +176,8 @@ int info_run(const RtProgram *p, const Options *o)
         printf("generate: a token at a time, %lld at most\n", (long long)p->window);
     else if (p->ntoken > 0)
         printf("generate: a token at a time\n");
-    printf("epochs: %lld\n", (long long)q->epochs);
+    if (!p->trained)
+        printf("epochs: %lld\n", (long long)q->epochs);
     if (q->weights.file)
         line("start", start_text(&q->weights));
     if (q->average == RT_AVERAGE_EMA)
@@ -189,7 +192,8 @@ int info_run(const RtProgram *p, const Options *o)
     if (q->stop.result)
         printf("stop: after %lld epoch%s without a better %s\n", (long long)q->stop.epochs,
                q->stop.epochs == 1 ? "" : "s", q->stop.result);
-    printf("seed: %lld\n", (long long)q->seed);
+    if (!p->trained)
+        printf("seed: %lld\n", (long long)q->seed);
     printf("parameters: %lld\n", (long long)p->parameters);
     printf("flops per sample: %.0f\n", p->flops_per_sample);
     if (p->products && !p->device)
@@ -215,8 +219,8 @@ int info_run(const RtProgram *p, const Options *o)
         if (p->call[i].algorithm && *p->call[i].algorithm)
             printf("  %s (%s): %s\n", p->call[i].what, p->call[i].kernel, p->call[i].algorithm);
     printf("phases:\n");
-    for (int i = 0; i < p->ntrain; i++)
-        printf("  %s\n", p->train[i].what);
+    for (int i = 0; i < (p->trained ? p->ntest : p->ntrain); i++)
+        printf("  %s\n", p->trained ? p->test[i].what : p->train[i].what);
     printf("weights:\n");
     for (int i = 0; i < p->nparam; i++) {
         printf("  %s (", p->param[i].name);

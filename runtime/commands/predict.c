@@ -125,7 +125,8 @@ static void emit_column_names(Sink *s, const RtProgram *p)
 static bool has_column_names(const RtProgram *p)
 {
     const Columns *c = columns_now();
-    return c && p->noutput == 0 && (class_column(p) || c->n - c->ninput == p->outputs);
+    return c && !p->trained && p->noutput == 0 &&
+           (class_column(p) || c->n - c->ninput == p->outputs);
 }
 
 /* Writes "digit_0,digit_1,...,brightness". */

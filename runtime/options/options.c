@@ -60,8 +60,9 @@ static void usage(const RtProgram *p, int command)
         for (int c = 0; c < COMMANDS; c++)
             if (!program_lacks(p, program_commands[c].needs))
                 printf("  %-10s %s\n", program_commands[c].name, program_commands[c].does);
-        printf("\nOptions of train (%s COMMAND --help lists those of another command):\n", name);
-        command = TRAIN;
+        command = p->trained ? PREDICT : TRAIN;
+        printf("\nOptions of %s (%s COMMAND --help lists those of another command):\n",
+               program_commands[command].name, name);
     } else
         printf("usage: %s %s [OPTIONS]        %s\n\n", name, program_commands[command].name,
                program_commands[command].does);
@@ -235,7 +236,8 @@ static void complete(const Options *o, const RtProgram *p)
 {
     if ((o->command == TEST || o->command == PREDICT || o->command == GENERATE) && !o->weights)
         rt_die("%s needs --weights FILE, written by `%s --save FILE`",
-               program_commands[o->command].name, program_invocation_short_name);
+               program_commands[o->command].name,
+               p->trained ? p->trained : program_invocation_short_name);
     if (o->command == PREDICT && !o->input && !o->text)
         rt_die("predict needs --input FILE%s; %s",
                program_lacks(p, NEED_TEXTS) ? "" : " or --text TEXT",
@@ -273,7 +275,7 @@ static void complete(const Options *o, const RtProgram *p)
 
 void options_parse(Options *o, const RtProgram *p, int argc, char **argv)
 {
-    *o = (Options){.command = TRAIN,
+    *o = (Options){.command = p->trained ? PREDICT : TRAIN,
                    .epochs = p->recipe.epochs,
                    .seed = (uint64_t)p->recipe.seed,
                    .groups = 1,

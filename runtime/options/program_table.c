@@ -14,6 +14,10 @@
 
 /* ---- programs */
 
+static bool has_recipe(const RtProgram *p)
+{
+    return !p->trained;
+}
 static bool has_cpu(const RtProgram *p)
 {
     return !p->device;
@@ -113,6 +117,8 @@ const ProgramNeed program_needs[NEEDS] = {
      has_report},
     {NEED_TILES, "programs in bf16 for x86-64-v4",
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
+    {NEED_RECIPE, "programs of a model with a train block",
+     "build without --model, or give this model a train block", has_recipe},
 };
 
 const ProgramNeed *program_lacks(const RtProgram *p, int needs)
@@ -126,24 +132,26 @@ const ProgramNeed *program_lacks(const RtProgram *p, int needs)
 /* ---- commands */
 
 const ProgramCommand program_commands[COMMANDS] = {
-    [TRAIN] = {"train", "train the network; this is the command when none is named", 0, NULL,
+    [TRAIN] = {"train", "train the network; this is the command when none is named", NEED_RECIPE,
+               NULL,
                PAGE("--epochs 3 --save "
                     "w.safetensors")},
-    [TEST] = {"test", "measure the loss and the other metrics of given weights on the test set", 0,
-              NULL, PAGE("--weights w.safetensors")},
+    [TEST] = {"test", "measure the loss and the other metrics of given weights on the test set",
+              NEED_RECIPE, NULL, PAGE("--weights w.safetensors")},
     [PREDICT] = {"predict",
                  "compute the outputs for the samples of a file; classes as probabilities, targets "
                  "as numbers",
                  0, NULL, PAGE("--weights w.safetensors --input x.npy")},
     [GENERATE] = {"generate", "continue a text, token by token", NEED_NEXT, NULL,
                   PAGE("--weights w.safetensors --prompt \"ROMEO:\" --length 200")},
-    [BENCH] = {"bench", "measure the time of a training step on samples in memory", 0, NULL,
-               PAGE("--layers")},
+    [BENCH] = {"bench", "measure the time of a training step on samples in memory", NEED_RECIPE,
+               NULL, PAGE("--layers")},
     [INFO] = {"info", "print what the program was built from and what it needs", 0, NULL, NULL},
     [GRADCHECK] = {"gradcheck", "compare the gradients of the first batch with central differences",
-                   NEED_F64, "f32 is too coarse for differences", PAGE("--samples 8")},
-    [GRADS] = {"grads", "write the loss and the gradients of the first batch to a file", 0, NULL,
-               PAGE("--output g.safetensors")},
+                   NEED_RECIPE | NEED_F64, "f32 is too coarse for differences",
+                   PAGE("--samples 8")},
+    [GRADS] = {"grads", "write the loss and the gradients of the first batch to a file",
+               NEED_RECIPE, NULL, PAGE("--output g.safetensors")},
 };
 
 /* ---- options */

@@ -20,9 +20,10 @@ typedef enum Need {
     NEED_NEXT = 1 << 8,     /* the outputs are tokens that follow a text */
     NEED_ACCURACY = 1 << 9, /* accuracy is a metric */
     NEED_TILES = 1 << 10,   /* products in bf16, with tiles of AMX or AVX-512 */
-    NEED_REPORT = 1 << 11   /* a target whose predictions can be listed */
+    NEED_REPORT = 1 << 11,  /* a target whose predictions can be listed */
+    NEED_RECIPE = 1 << 12   /* the model has a train block */
 } Need;
-enum { NEEDS = 12 };
+enum { NEEDS = 13 };
 
 typedef struct ProgramNeed {
     Need need;

@@ -145,8 +145,9 @@ void weights_take(Net *n, const StFile *f, const bool *take)
 void weights_load(Net *n, const char *path)
 {
     StFile *f = weights_open(path);
-    if (!weights_fit(f, n->p, NULL, false, NULL))
-        weights_refuse(f, n->p, NULL, false, "");
+    const bool part = n->p->trained != NULL; /* the file holds the whole trained model */
+    if (!weights_fit(f, n->p, NULL, part, NULL))
+        weights_refuse(f, n->p, NULL, part, "");
     weights_take(n, f, NULL);
     st_close(f);
 }
