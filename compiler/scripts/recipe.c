@@ -277,6 +277,27 @@ static void add_target(const Graph *g, PlaceList *l)
     places_int(l, "target_blocks", count > 4 ? (count + 3) / 4 : 1);
 }
 
+static const char *name_list(Arena *a, const Texts *names)
+{
+    Text t = text_new(a);
+    for (int i = 0; i < names->n; i++)
+        text_printf(&t, "%s%s", i ? ", " : "", quote_python(a, names->v[i]));
+    return t.s;
+}
+
+/* Adds the places for a table. */
+static void add_columns(const Recipe *r, PlaceList *l)
+{
+    enum { USUAL = 20 }; /* percent of the rows, as in runtime/data/tabular.c */
+    const DataSpec *data = &r->data;
+    places_flag(l, "columns", data->columns);
+    places_add(l, "table_inputs", data->input.n ? name_list(l->arena, &data->input) : NULL);
+    places_add(l, "table_targets", name_list(l->arena, &data->target));
+    places_flag(l, "standardized", data->standardize);
+    places_flag(l, "missing_mean", data->missing);
+    places_number(l, "test_share", data->test > 0 ? data->test : USUAL / 100.0);
+}
+
 static void add_data(const Graph *g, PlaceList *l)
 {
     const DataSpec *data = &g->recipe.data;
@@ -302,6 +323,7 @@ static void add_data(const Graph *g, PlaceList *l)
     const char *scale = data->scale == 1.0 / 255 ? "1 / 255" : python_number(l->arena, data->scale);
     places_add(l, "scale", scale);
     add_inputs(g, scale, l);
+    add_columns(&g->recipe, l);
     add_synthetic(g, l);
     add_target(g, l);
 }

@@ -13,6 +13,23 @@ static bool text_supported(const DataSpec *data, const char *to, Diag *d)
     return false;
 }
 
+/* Scripts read tables of numbers for one input and one target. */
+static bool table_supported(const Graph *g, const char *to, Diag *d)
+{
+    const DataSpec *data = &g->recipe.data;
+    const char *what = g->ninput > 1                ? "several inputs"
+                       : graph_several(g)           ? "several outputs or targets"
+                       : g->input->dtype != DT_REAL ? "tokens"
+                       : data->category.n > 0       ? "categories"
+                       : g->input->shape.rank != 1  ? "an input that is no vector"
+                                                    : NULL;
+    if (!what)
+        return true;
+    diag_error(d, data->span, "--to %s writes scripts that read no tables with %s", to, what);
+    diag_help(d, "the model can be trained with Tenon itself: tenon build");
+    return false;
+}
+
 /* Scripts read several inputs as rows of numbers: a row holds all inputs of a sample. */
 static bool several_supported(const Graph *g, const char *to, Diag *d)
 {
@@ -180,17 +197,14 @@ bool recipe_supported(const Graph *g, const char *to, Diag *d)
         diag_help(d, "leave out metrics, and keep, stop, plateau and expect where they name one");
         return false;
     }
-    if (r->data.columns) {
-        diag_error(d, r->data.span, "--to %s writes scripts that read arrays, no tables", to);
-        diag_help(d, "the model can be trained with Tenon itself: tenon build");
+    if (r->data.columns && !table_supported(g, to, d))
         return false;
-    }
-    if (r->data.test > 0 || r->data.validation > 0) {
+    if ((r->data.test > 0 && !r->data.columns) || r->data.validation > 0) {
         diag_error(d, r->data.span,
                    "--to %s writes scripts that read the splits of the data, and "
                    "take no share of the samples",
                    to);
-        diag_help(d, "remove %s from the recipe", r->data.test > 0 ? "test" : "validation");
+        diag_help(d, "remove %s from the recipe", r->data.validation > 0 ? "validation" : "test");
         return false;
     }
     if (r->keep.result || r->stop.result) {

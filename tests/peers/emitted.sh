@@ -431,6 +431,37 @@ if command -v python3 > /dev/null; then
     grep -qF "sum((1, ), keepdim=True)" "$work/script" && ok || bad "a sum over one number: $(grep 'keepdim' "$work/script")"
 fi
 
+# Tables: numbers of which some are missing, a column of equal numbers, and a share of the rows as the test split; classes by name, and
+# a table of its own for the test.
+cat > "$work/table_numbers.tn" <<'TN'
+model table_numbers(row: f32[3]) { return dense(row, 8) |> tanh |> dense(2) }
+train table_numbers {
+    data = csv("homes", input = ["size m2", "age", "rooms"], target = ["price", "days"], test = 0.25, missing = mean)
+    target = costs: f32[2]
+    loss = mse; optimizer = adam(lr = 0.01); batch = 16; epochs = 1; seed = 4000000000
+}
+TN
+cat > "$work/table_classes.tn" <<'TN'
+model table_classes(row: f32[2]) { return dense(row, 8) |> tanh |> dense(3) }
+train table_classes { data = csv("kinds", target = "kind", standardize = false); loss = softmax_cross_entropy; optimizer = adam(lr = 0.01); batch = 16; epochs = 1 }
+TN
+mkdir "$work/table_numbers-data" "$work/table_classes-data"
+awk 'BEGIN { srand(7); print "id;\"size m2\";age;price; days;rooms"
+    for (i = 0; i < 120; i++) printf "%d;%s;%.3f;%.2f;%d;4\n", i, i % 9 ? 50 + i % 40 : "NA", rand() * 10, 10 * rand(), i % 7 }' > "$work/table_numbers-data/train.csv"
+for split in train test; do
+    awk -v many=$([ $split = train ] && echo 80 || echo 40) 'BEGIN { srand(many); print "kind,left,right"
+        for (i = 0; i < many; i++) printf "%s,%.4f,%.4f\r\n", substr("10 9  b  ", i % 3 * 3 + 1, 2), rand() - i % 3, rand() }' | sed 's/,\([^,]*\)\r$/,"\1"\r/; s/ ,/,/' > "$work/table_classes-data/$split.csv"
+done
+for refused in 'row: f32[4]|csv("t", categories = ["a"], target = "y")|categories' 'row: f32[2], more: f32[1]|csv("t", input = ["a", "b", "c"], target = "y")|several inputs' \
+    'row: i32[2]|csv("t", vocab = 9, target = "y")|tokens'; do
+    IFS='|' read -r inputs data what <<< "$refused"
+    network="dense(row, 3)"
+    [[ $inputs != *more* ]] || network+=" + dense(more, 3)"
+    [[ $inputs != *i32* ]] || network="embedding(row, 9, 4) |> flatten |> dense(3)"
+    printf 'model t(%s) { return %s }\ntrain t { data = %s; loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1) }\n' "$inputs" "$network" "$data" > "$work/t.tn"
+    refuses "a table with $what" "--to pytorch writes scripts that read no tables with $what" "$TENON" emit "$work/t.tn" --to pytorch
+done
+
 # Several inputs, for PyTorch: synthetic, and arrays of bytes, floats and tokens.
 several_model() { # NAME INPUTS NETWORK DATA
     cat > "$work/$1.tn" <<TN
@@ -528,11 +559,11 @@ imports() {
 settings=(--dtype f64 --batch 16 --shards 1)
 models=()
 for name in lenet mlp resnet20_cifar10 lstm_synthetic dates; do models+=("$TENON_ROOT/models/$name.tn"); done
-for model in "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one,own,truths}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
+for model in "$work"/table_numbers.tn "$work"/number_{mse,losses,masks,pixels,own}.tn "$work"/several_{made,arrays}.tn "$work"/heads_{made,arrays,one,own,truths}.tn "$work"/drawn_{choices,noise,asked,shares}.tn; do
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
 done
-for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_words,drawn_calls,drawn_tokens,drawn_each,drawn_one,drawn_rows,drawn_fewer,drawn_parts,drawn_more}.tn; do
+for model in "${models[@]}" "$work"/{odd,signs,squares,layerwise,lamb,picky,layers,recurrent,letters,words,drawn_words,drawn_calls,drawn_tokens,drawn_each,drawn_one,drawn_rows,drawn_fewer,drawn_parts,drawn_more,table_classes}.tn; do
     name=$(basename "$model" .tn)
     if imports "$torch" "torch, numpy"; then against pytorch "$torch" 72 "$model"      # the last batch is not full
     else skip "$(basename "$model") for pytorch: $torch has no torch (TENON_TORCH names an interpreter that has)"; fi
