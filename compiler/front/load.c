@@ -105,8 +105,8 @@ static void import(Loader *l, const Chain *chain, const Decl *decl)
     }
 }
 
-/* Imports come first, so that a definition precedes its use.  Train blocks of imported files are
- * ignored. */
+/* Imports come first, so that a definition precedes its use.  Train blocks of imported files stand
+ * apart: they choose no model. */
 static void load(Loader *l, const Source *s, const Chain *up)
 {
     Unit *u = l->u;
@@ -118,9 +118,11 @@ static void load(Loader *l, const Source *s, const Chain *up)
     for (int i = 0; i < own.n; i++)
         if (own.v[i]->kind == DECL_IMPORT)
             import(l, &here, own.v[i]);
-    for (int i = 0; i < own.n; i++)
-        if (own.v[i]->kind != DECL_IMPORT && (own.v[i]->kind != DECL_TRAIN || !up))
-            ARENA_PUSH(u->arena, u->decls.v, u->decls.n, own.v[i]);
+    for (int i = 0; i < own.n; i++) {
+        Decls *all = own.v[i]->kind == DECL_TRAIN && up ? &u->imported : &u->decls;
+        if (own.v[i]->kind != DECL_IMPORT)
+            ARENA_PUSH(u->arena, all->v, all->n, own.v[i]);
+    }
 }
 
 static bool read_files(Unit *u, const char *file, const FrontOptions *o)
@@ -279,35 +281,90 @@ static void lower_chosen(Unit *u, Job *job, Settings *set, Front *out)
     }
 }
 
+typedef struct Jobs {
+    Job **v;
+    int n;
+} Jobs;
+
+static void add_trained(Unit *u, Jobs *jobs, Decl *train, const Settings *set)
+{
+    Decl *model = map_get(&u->functions, train->name);
+    if (!model || model->kind != DECL_MODEL)
+        return;
+    Job *job = arena_alloc(u->arena, sizeof *job);
+    *job = (Job){.model = model, .train = train};
+    prepare_graph(u, job, set);
+    ARENA_PUSH(u->arena, jobs->v, jobs->n, job);
+}
+
+/* Lowers the models with a train block; if the chosen one has none, also those of imported files:
+ * it can share their weights. */
+static Jobs lower_trained(Unit *u, const Decl *chosen, const Settings *set)
+{
+    const bool shares = chosen && !map_get(&u->trains, chosen->name);
+    const Settings *same = &(Settings){.model = set->model, .nmodel = set->nmodel};
+    Jobs jobs = {0};
+    for (int i = 0; i < u->imported.n && shares; i++)
+        add_trained(u, &jobs, u->imported.v[i], same);
+    for (int i = 0; i < u->decls.n; i++) {
+        Decl *train = u->decls.v[i];
+        if (train->kind == DECL_TRAIN && !train->bad && map_get(&u->trains, train->name) == train)
+            add_trained(u, &jobs, train,
+                        map_get(&u->functions, train->name) == chosen ? set
+                        : shares                                      ? same
+                                                                      : NULL);
+    }
+    return jobs;
+}
+
+static Job *job_of(const Jobs *jobs, const Decl *model)
+{
+    for (int i = 0; i < jobs->n; i++)
+        if (jobs->v[i]->model == model)
+            return jobs->v[i];
+    return NULL;
+}
+
+/* Lowers the chosen model, which has no train block.  It shares the weights of the last trained
+ * model that has them all, else those of the last one, and share_check reports what differs. */
+static void lower_sharing(Unit *u, Job *job, const Jobs *jobs, const Settings *set)
+{
+    const Job *last = jobs->n ? jobs->v[jobs->n - 1] : NULL;
+    job->predicts = last != NULL;
+    for (int i = jobs->n - 1; i >= 0; i--) {
+        job->trained = jobs->v[i], job->graph = NULL;
+        prepare_graph(u, job, set);
+        if (!job->graph || !job->trained->graph || !share_missing(job->graph, jobs->v[i]->graph))
+            return;
+    }
+    if (last && job->trained == last)
+        return;
+    job->trained = last, job->graph = NULL;
+    prepare_graph(u, job, set);
+}
+
 /* Lowers every model of the file, so that errors in all of them are reported; *out gets the chosen
- * one.  The last trained model comes first, because models without a train block share its data. */
+ * one.  Trained models come first, because others share their data. */
 static void lower_all(Unit *u, const FrontOptions *o, Front *out)
 {
     Settings set;
     settings_read(u, o, &set);
-    Decl *chosen = pick(u, o->model), *trained = pick_trained(u);
-    Job first = {.model = trained};
-    if (trained) {
-        const bool shared = chosen && !map_get(&u->trains, chosen->name);
-        first.train = map_get(&u->trains, trained->name);
-        prepare_graph(u, &first,
-                      trained == chosen ? &set
-                      : shared          ? &(Settings){.model = set.model, .nmodel = set.nmodel}
-                                        : NULL);
-    }
+    Decl *chosen = pick(u, o->model);
+    const Jobs trained = lower_trained(u, chosen, &set);
     for (int i = 0; i < u->decls.n; i++) {
         Decl *model = u->decls.v[i];
-        if (model->kind != DECL_MODEL || (model == trained && model != chosen))
+        if (model->kind != DECL_MODEL ||
+            (model != chosen && (model->name_span.source != u->source || job_of(&trained, model))))
             continue;
-        Job job = {.model = model, .train = map_get(&u->trains, model->name)};
-        if (model != chosen && model->name_span.source != u->source && !job.train)
-            continue;
-        if (!job.train && first.graph)
-            job.trained = &first, job.predicts = model == chosen;
-        if (model == trained)
-            job = first;
-        else
-            prepare_graph(u, &job, model == chosen ? &set : NULL);
+        Job job = {.model = model}, *found = job_of(&trained, model);
+        if (found && found->train == map_get(&u->trains, model->name)) {
+            job = *found;
+        } else if (model == chosen) {
+            lower_sharing(u, &job, &trained, &set);
+        } else {
+            job.trained = trained.n ? trained.v[trained.n - 1] : NULL;
+            prepare_graph(u, &job, NULL);
+        }
         if (model == chosen)
             lower_chosen(u, &job, &set, out);
     }

@@ -19,6 +19,7 @@ typedef struct Unit { /* a model file and everything it imports */
     Diag *diag;
     const Source *source; /* the file named on the command line */
     Decls decls;          /* all of them, imports first */
+    Decls imported;       /* train blocks of imported files */
     Map functions;        /* models, blocks and ops by name: Decl * */
     Map trains;           /* train blocks by the name of their model: Decl * */
     const Source **file;  /* the file and its imports, in the order of Source.order */

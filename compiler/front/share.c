@@ -61,7 +61,7 @@ static const Param *param_named(const Graph *g, const char *name)
     return NULL;
 }
 
-static void suggest_param(const Graph *own, const Graph *g, const char *name, Diag *d)
+static void suggest_param(const Graph *g, const char *name, Diag *d)
 {
     const char **known = NULL;
     int n = 0;
@@ -69,10 +69,6 @@ static void suggest_param(const Graph *own, const Graph *g, const char *name, Di
         ARENA_PUSH(g->arena, known, n, g->param[i]->name);
     if (text_nearest(name, known, n))
         diag_suggest(d, name, known, n);
-    diag_help(d,
-              "bind the same blocks and layers to the same variables as in '%s', or give '%s' a "
-              "train block",
-              g->name, own->name);
 }
 
 /* Reports an input of tokens if nothing says how many there are. */
@@ -93,27 +89,38 @@ static bool check_vocab(const Graph *g, Diag *d)
     return true;
 }
 
+const Param *share_missing(const Graph *own, const Graph *trained)
+{
+    for (int i = 0; i < own->nparam; i++) {
+        const Param *p = own->param[i], *q = param_named(trained, p->name);
+        if (!q || !shape_same(&p->file, &q->file))
+            return p;
+    }
+    return NULL;
+}
+
 bool share_check(const Graph *own, const Graph *trained, Diag *d)
 {
     Arena *a = own->arena;
     if (!check_vocab(own, d))
         return false;
-    for (int i = 0; i < own->nparam; i++) {
-        const Param *p = own->param[i], *q = param_named(trained, p->name);
-        if (q && shape_same(&p->file, &q->file))
-            continue;
-        if (q)
-            diag_error(d, p->span,
-                       "'%s' has no train block, and its weight %s is %s, but %s in '%s'",
-                       own->name, p->name, shape_text(a, &p->file), shape_text(a, &q->file),
-                       trained->name);
-        else
-            diag_error(d, p->span, "'%s' has no train block, and its weight %s is none of '%s'",
-                       own->name, p->name, trained->name);
-        diag_note(d, "a model without a train block predicts with the weights of the one that is "
-                     "trained, so their names and shapes agree");
-        suggest_param(own, trained, p->name, d);
-        return false;
-    }
-    return true;
+    const Param *p = share_missing(own, trained), *q = p ? param_named(trained, p->name) : NULL;
+    if (!p)
+        return true;
+    if (q)
+        diag_error(d, p->span, "'%s' has no train block, and its weight %s is %s, but %s in '%s'",
+                   own->name, p->name, shape_text(a, &p->file), shape_text(a, &q->file),
+                   trained->name);
+    else
+        diag_error(d, p->span, "'%s' has no train block, and its weight %s is none of '%s'",
+                   own->name, p->name, trained->name);
+    diag_note(d, "a model without a train block predicts with the weights of the one that is "
+                 "trained, so their names and shapes agree");
+    if (!q)
+        suggest_param(trained, p->name, d);
+    diag_help(d,
+              "bind the same blocks and layers to the same variables as in '%s', or give '%s' a "
+              "train block",
+              trained->name, own->name);
+    return false;
 }

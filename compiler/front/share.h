@@ -11,6 +11,9 @@ void share_recipe(Recipe *own, const Decl *model, const Recipe *from, const Decl
                   bool predicts);
 /* Makes the input the target, so that outputs are numbers; nothing is compared with it. */
 void share_targets(Graph *g);
+/* The first weight of `own` that `trained` does not have with the same name and shape; NULL: it has
+ * all of them. */
+const Param *share_missing(const Graph *own, const Graph *trained);
 /* Reports tokens of an unknown vocabulary, and the first weight of `own` that `trained` does not
  * have with the same name and shape. */
 bool share_check(const Graph *own, const Graph *trained, Diag *d);

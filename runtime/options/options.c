@@ -40,7 +40,8 @@ static const char *help_of(const RtProgram *p, const ProgramOption *t, int comma
     if (t->at == AT(input))
         text = rt_format(sample_kind(p)->input, arrays_of(p));
     if (t->at == AT(output) && command == PREDICT)
-        otherwise = sample_kind(p)->output;
+        otherwise = p->trained ? "standard output: CSV, one row for each sample" /* of numbers */
+                               : sample_kind(p)->output;
     if (t->ranks && p->transport)
         text = rt_format("%s; %s", text, t->ranks);
     return otherwise ? rt_format("%s (default: %s)", text, otherwise) : text;

@@ -146,6 +146,24 @@ weights=text.safetensors predict text --input lines.txt --output shares.csv
 weights=text.safetensors predict again --input lines.txt | awk '{ printf "%.9g\n", 1 / (1 + exp(-$1)) }' > again.csv
 close_to "texts" shares.csv again.csv 1e-6
 
+# The trained model in an imported file; the last of several trained models that has all weights.
+cat > importing.tn << 'END_TN'
+import "text.tn"
+model vectors(words: i32[4], vocab: int) { return embedding(words, vocab, 3) |> flatten }
+END_TN
+succeeds "a trained model in an imported file" "$TENON" build importing.tn -o vectors
+weights=text.safetensors predict vectors --input lines.txt > vectors.csv
+same "a row for each line" 2 "$(wc -l < vectors.csv)"
+cat > several.tn << 'END_TN'
+model small(x: f32[6]) { return dense(x, 4) |> tanh |> dense(3) }
+model large(x: f32[6]) { return dense(x, 8) |> tanh |> dense(2) }
+model features(x: f32[6]) { return dense(x, 4) |> tanh }
+train small { data = synthetic(samples = 64, classes = 3); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+train large { data = synthetic(samples = 64, classes = 2); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+END_TN
+succeeds "one of two trained models" "$TENON" build several.tn --model features -o features
+same "the one with all weights" "weights: those of small" "$(./features info | grep '^weights: ')"
+
 # What such a program is, and what it refuses.
 ./encode --help > help
 same "its commands" "predict info" "$(sed -n 's/^  \([a-z][a-z]*\)  *[a-z].*/\1/p' help | paste -sd' ')"
