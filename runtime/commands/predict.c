@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 
 typedef struct Sink {
-    int nfile; /* several outputs as .npy: one for each; else 1 */
+    const char *id; /* --id: the name of the first column; NULL: there is none */
+    int nfile;      /* several outputs as .npy: one for each; else 1 */
     File file[RT_OUTPUTS];
     File *now; /* the file that is written to */
     bool to_file, npy;
@@ -64,6 +65,8 @@ static void check_sink(Sink *s, const RtProgram *p, const char *path)
     s->npy = s->to_file && find_has_ending(path, ".npy");
     if (s->to_file && !s->npy && !find_has_ending(path, ".csv"))
         rt_die("%s: output is a .npy or a .csv file", path);
+    if (s->npy && s->id)
+        rt_die("--id is a column of a .csv file: write the output to one, not to %s", path);
     s->nfile = s->npy && p->noutput > 1 ? p->noutput : 1;
     for (int k = 0; s->to_file && k < s->nfile; k++)
         file_check(sink_path(p, s, path, k));
@@ -132,6 +135,10 @@ static bool has_column_names(const RtProgram *p)
 /* Writes "digit_0,digit_1,...,brightness". */
 static void emit_names(Sink *s, const RtProgram *p)
 {
+    if (s->id && (has_column_names(p) || p->noutput > 0)) {
+        emit_field(s, s->id, (int64_t)strlen(s->id));
+        emit_text(s, ",");
+    }
     if (has_column_names(p))
         emit_column_names(s, p);
     for (int k = 0; k < p->noutput; k++)
@@ -316,7 +323,7 @@ static Data *open_input(const RtProgram *p, const Options *o)
         o->input && (find_has_ending(o->input, ".npy") || find_has_ending(o->input, ".csv"));
     columns_of_weights(p, o->weights);
     if (!p->recipe.text.unit || arrays)
-        return data_open_file(p, o->input);
+        return data_open_file(p, o->input, o->id);
     if (p->labels > 1)
         rt_die("%s computes the next token at each position: use `generate` to continue a text",
                p->model);
@@ -324,7 +331,7 @@ static Data *open_input(const RtProgram *p, const Options *o)
         rt_die("%s holds no vocabulary, which predict needs to read a text: use weights that this "
                "program has saved",
                o->weights);
-    return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input);
+    return o->text ? data_open_text(p, o->text) : data_open_file(p, o->input, NULL);
 }
 
 /* Writes sample i, whose outputs are `row`: as a class with its name, as the likeliest class of an
@@ -337,9 +344,14 @@ static void emit_sample(Sink *s, const RtProgram *p, const Data *d, int64_t i, d
         make_each_share(p, row);
     else
         make_shares(p, row);
+    if (s->id) {
+        const char *name = d->id ? d->id[i] : images_path(d, i);
+        emit_field(s, name, (int64_t)strlen(name));
+        emit_text(s, ",");
+    }
     if (column && !s->npy)
         emit_named_class(s, p, column, row);
-    else if (class && !s->to_file && d->images && p->pixels == 0)
+    else if (class && !s->to_file && !s->id && d->images && p->pixels == 0)
         emit_image(s, p, images_path(d, i), row);
     else if (class && !s->to_file && vocab_now())
         emit_class(s, p, row);
@@ -347,9 +359,19 @@ static void emit_sample(Sink *s, const RtProgram *p, const Data *d, int64_t i, d
         emit_row(s, p, row);
 }
 
+/* Dies if the samples have no such names. */
+static void check_ids(const Options *o, const Data *d)
+{
+    if (o->id && !d->id && !d->images)
+        rt_die("%s is an array, whose samples have no names for --id", o->input);
+    if (o->id && d->images && strcmp(o->id, "file") != 0)
+        rt_die("images have no column '%s': --id file writes their paths", o->id);
+}
+
 int predict_run(const RtProgram *p, const Options *o)
 {
     static Sink sink;
+    sink.id = o->id;
     check_sink(&sink, p, o->output);
     for (int i = 0; o->output && i < sink.nfile; i++) {
         const char *path = sink_path(p, &sink, o->output, i);
@@ -362,6 +384,7 @@ int predict_run(const RtProgram *p, const Options *o)
     net_samples(n, o->samples_in, 1);
     weights_load(n, o->weights);
     Data *d = open_input(p, o);
+    check_ids(o, d);
     data_fill(d, n->pool);
     if (d->images && p->target_kind == RT_TARGET_CLASS)
         classes_of_weights(p, o->weights);

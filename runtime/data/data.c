@@ -198,11 +198,11 @@ static void open_lines(const RtProgram *p, const char *path, Data *d)
     text_lines(p, d, &t);
 }
 
-Data *data_open_file(const RtProgram *p, const char *path)
+Data *data_open_file(const RtProgram *p, const char *path, const char *id)
 {
     Data *d = new_data(p, path);
     if (p->recipe.table.given) {
-        tabular_open_input(p, path, d);
+        tabular_open_input(p, path, id, d);
         return d;
     }
     if (p->ninput > 0) {

@@ -95,6 +95,7 @@ typedef struct Data {
     int64_t all;
     const char *table; /* the test split of a table: its file and the lines of its samples */
     int64_t *line;
+    const char **id; /* predict --id: a text of each sample of a table; NULL: none */
     bool synthetic;
     int64_t first;      /* synthetic: number of sample 0 of this split */
     uint32_t *position; /* synthetic: [batch] places of the current batch */
@@ -129,8 +130,9 @@ static inline int64_t data_rows(const Data *d)
 bool data_has_validation(const RtProgram *p, const char *name);
 
 /* Samples to test or predict, without labels, from a .npy or .csv file, from lines of text, from an
- * image, or from a folder of images (data_fill decodes them). */
-Data *data_open_file(const RtProgram *p, const char *path);
+ * image, or from a folder of images (data_fill decodes them).
+ * id: the column of a table whose texts become Data.id; else NULL. */
+Data *data_open_file(const RtProgram *p, const char *path, const char *id);
 Data *data_open_text(const RtProgram *p, const char *text); /* one sample */
 
 /* `n` synthetic samples in memory, for bench and for runs without data. */
@@ -225,7 +227,7 @@ void csv_open_input(const RtProgram *p, const char *path, Data *d);
  * to predict.
  */
 void tabular_open(const RtProgram *p, const char *name, const char *split, int64_t limit, Data *d);
-void tabular_open_input(const RtProgram *p, const char *path, Data *d);
+void tabular_open_input(const RtProgram *p, const char *path, const char *id, Data *d);
 bool tabular_has_validation(const RtProgram *p, const char *name);
 
 /* shares.c: splits that the data do not have.  shares_find: the stored split that holds the samples

@@ -281,7 +281,20 @@ void tabular_open(const RtProgram *p, const char *name, const char *split, int64
     target_variances(d);
 }
 
-void tabular_open_input(const RtProgram *p, const char *path, Data *d)
+/* Makes the column `name` the identifiers of the samples.  It can be an input, too. */
+static void keep_ids(Tabular *t, const char *name)
+{
+    const Sheet *s = &t->sheet;
+    const int64_t column = sheet_find(s, name);
+    int64_t k = 0;
+    while (s->use[k] != column)
+        k++;
+    t->d->id = rt_alloc(sizeof *t->d->id * (size_t)s->n);
+    for (int64_t i = 0; i < s->n; i++)
+        t->d->id[i] = rt_format("%s", sheet_cell(s, i, k));
+}
+
+void tabular_open_input(const RtProgram *p, const char *path, const char *id, Data *d)
 {
     Tabular t = {.p = p, .recipe = &p->recipe.table, .d = d};
     if (!columns_now())
@@ -291,9 +304,14 @@ void tabular_open_input(const RtProgram *p, const char *path, Data *d)
     t.columns = *columns_now();
     sheet_open(&t.sheet, path);
     use_inputs(&t);
+    const int64_t column = id ? sheet_find(&t.sheet, id) : -1;
+    if (id && !(column >= 0 && t.sheet.taken[column]))
+        sheet_use(&t.sheet, id);
     sheet_read(&t.sheet, NULL);
     if (t.sheet.n == 0)
         rt_die("%s holds no sample", path);
+    if (id)
+        keep_ids(&t, id);
     fill(&t, t.sheet.n);
     sheet_close(&t.sheet);
 }

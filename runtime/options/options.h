@@ -20,6 +20,7 @@ typedef enum Command {
 typedef struct Options {
     Command command;
     const char *data; /* NULL: that of the recipe */
+    const char *id;   /* predict: the column that names the samples; "file" for images; or NULL */
     int64_t epochs;   /* default: that of the recipe */
     bool epochs_given;
     uint64_t seed; /* default: that of the recipe */

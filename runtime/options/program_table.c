@@ -46,6 +46,10 @@ static bool has_f64(const RtProgram *p)
 {
     return p->real_bytes == 8;
 }
+static bool has_names(const RtProgram *p)
+{
+    return p->recipe.table.given || p->decode;
+}
 static bool has_texts(const RtProgram *p)
 {
     return p->recipe.text.unit != RT_TEXT_NONE;
@@ -119,6 +123,8 @@ const ProgramNeed program_needs[NEEDS] = {
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
     {NEED_RECIPE, "programs of a model with a train block",
      "build without --model, or give this model a train block", has_recipe},
+    {NEED_NAMES, "programs that read tables or files of images",
+     "build with data = csv(...) or data = imagefolder(...)", has_names},
 };
 
 const ProgramNeed *program_lacks(const RtProgram *p, int needs)
@@ -293,6 +299,10 @@ const ProgramOption program_options[] = {
     {"input", "FILE", OPTION_TEXT, AT(input), 0, 0, P, 0, "the samples", NULL, NULL},
     {"text", "TEXT", OPTION_TEXT, AT(text), 0, 0, P, NEED_TEXTS, "one sample, instead of --input",
      NULL, NULL},
+    {"id", "COLUMN", OPTION_TEXT, AT(id), 0, 0, P, NEED_NAMES,
+     "repeat this column of the table in front of each row of the output; for images, `--id file` "
+     "writes their paths there",
+     "none", NULL},
     {"output", "FILE", OPTION_TEXT, AT(output), 0, 0, P, 0,
      "write all outputs to FILE, .npy or .csv", "standard output", NULL},
     {"output", "FILE", OPTION_TEXT, AT(output), 0, 0, D, 0,

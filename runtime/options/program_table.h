@@ -21,9 +21,10 @@ typedef enum Need {
     NEED_ACCURACY = 1 << 9, /* accuracy is a metric */
     NEED_TILES = 1 << 10,   /* products in bf16, with tiles of AMX or AVX-512 */
     NEED_REPORT = 1 << 11,  /* a target whose predictions can be listed */
-    NEED_RECIPE = 1 << 12   /* the model has a train block */
+    NEED_RECIPE = 1 << 12,  /* the model has a train block */
+    NEED_NAMES = 1 << 13    /* samples have names: columns of tables, files of images */
 } Need;
-enum { NEEDS = 13 };
+enum { NEEDS = 14 };
 
 typedef struct ProgramNeed {
     Need need;

@@ -174,6 +174,9 @@ same "predict of a file" "10.png blue" "$(cut -f 1,2 "$work/one" | tr '\t' ' ')"
 cp "$work/mixed/test/red/9.JPG" "$work/photo"
 succeeds "predict of a JPEG without a name's end, by a checkpoint" "$work/p" predict --weights "$(find "$work/ck" -name 'step-*' | sort | tail -n 1)" --input "$work/photo"
 same "its class" red "$(cut -f 2 "$work/out")"
+(cd "$work/exact/test/blue" && "$work/p" predict "${w[@]}" --input . --id file) > "$work/ids.csv"
+same "paths in front of rows" "$(ls "$work/exact/test/blue" | sed 's#^#./#' | sort | head -n 2)" "$(cut -d, -f 1 "$work/ids.csv" | head -n 2)"
+refuses "images have no columns" "images have no column 'name': --id file writes their paths" "$work/p" predict "${w[@]}" --input "$work/exact/test/blue" --id name
 succeeds "all outputs of images" "$work/p" predict "${w[@]}" --input "$work/exact/test/red" --output "$work/images.csv"
 header '|u1' "(4, 3, 16, 16)" > "$work/red.npy"
 for i in 10 11 12 13; do image raw 16 16 200 60 40 $i >> "$work/red.npy"; done

@@ -72,6 +72,14 @@ if part bits; then
     cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" others.safetensors) && bad "another table has the same means" || ok
     cmp -s <(grep -a "^number 0x" one.safetensors) <(grep -a "^number 0x" again.safetensors) && ok || bad "a training from weights has other means"
     sed 1s/town/twn/ new.csv > new2.csv
+    ./homes-cpu predict --weights one.safetensors --input new.csv --id "living area" > ids.csv || bad "predict --id"
+    same "ids" "$(cut -d ';' -f 2 new.csv)" "$(cut -d, -f 1 ids.csv)"
+    same "rows behind ids" "$(./homes-cpu predict --weights one.safetensors --input new.csv)" "$(cut -d, -f 2- ids.csv)"
+    ./homes-cpu predict --weights one.safetensors --input new.csv --id town --output ids.csv || bad "predict --id --output"
+    same "ids in quotes" "$(grep -c '"Bad, Ems"' new.csv)" "$(grep -c '^"Bad, Ems",[0-9.]*$' ids.csv)"
+    refuses "ids of an unknown column" "has no column 'twn', did you mean 'town'[?]" ./homes-cpu predict --weights one.safetensors --input new.csv --id twn
+    refuses "ids in an array" "--id is a column of a .csv file: write the output to one, not to ids.npy" \
+        ./homes-cpu predict --weights one.safetensors --input new.csv --id town --output ids.npy
     refuses "predict: a column is missing" "new2.csv has no column 'town', did you mean 'twn'[?]" \
         ./homes-cpu predict --weights one.safetensors --input new2.csv
     sed 's/Bonn/Rom/' new.csv > rome.csv
@@ -191,6 +199,6 @@ END_TN
     check "a vocabulary of numbers" "vocab is for inputs of tokens, and 'row' is f32" 'data=csv("homes.csv", vocab = 3)'
     check "another word" "'missing' cannot be 'median'" 'data=csv("homes.csv", missing = median)'
     refuses "a class without a column" "csv does not name the column of the label" "$TENON" check <(sed '/^    target/d; s/, target = high//' high.tn)
-    refuses "a script" "to pytorch writes scripts that read arrays, no tables" "$TENON" emit homes.tn --to pytorch -o script.py
+    refuses "a script" "to pytorch writes scripts that read no tables with categories" "$TENON" emit homes.tn --to pytorch -o script.py
 fi
 finish
