@@ -271,6 +271,7 @@ typedef struct RtTable { /* data = csv(...) */
     bool given;
     RtNames input;    /* columns in the order of the inputs; none: see data/tabular.c */
     RtNames target;   /* columns in the order of the targets */
+    RtNames exclude;  /* columns that are no inputs, if no input is named */
     RtNames category; /* columns that hold categories, even if these are numbers */
     bool standardize; /* numbers have mean 0 and deviation 1 in the training split */
     bool mean, other; /* missing = mean, unknown = other; else both are errors */

@@ -79,6 +79,8 @@ static void add_columns(Text *t, const DataSpec *d)
         add_texts(t, &d->input);
         add_texts(t, &d->target);
         add_texts(t, &d->category);
+        if (d->exclude.n > 0)
+            add_texts(t, &d->exclude);
     }
     if (d->test > 0 || d->validation > 0)
         text_printf(t, "shares %.17g %.17g\n", d->test, d->validation);

@@ -19,6 +19,7 @@ void recipe_names(Writer *w, Text *t)
 
     if (d->columns) {
         name_table(w, t, "table_inputs", &d->input);
+        name_table(w, t, "table_excluded", &d->exclude);
         name_table(w, t, "table_targets", &d->target);
         name_table(w, t, "table_categories", &d->category);
     }
@@ -33,6 +34,8 @@ static void columns(Text *t, const DataSpec *d)
     text_add(t, "        .table = {.given = true");
     if (d->input.n > 0)
         text_printf(t, ", .input = {%d, table_inputs}", d->input.n);
+    if (d->exclude.n > 0)
+        text_printf(t, ", .exclude = {%d, table_excluded}", d->exclude.n);
     if (d->target.n > 0)
         text_printf(t, ", .target = {%d, table_targets}", d->target.n);
     if (d->category.n > 0)

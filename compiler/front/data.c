@@ -44,6 +44,12 @@ static void read_columns(Unit *u, DataSpec *d, Expr *e)
     d->name = d->name ? d->name : "";
     d->scale = 1;
     check_shares(u, d, e->span);
+    if (d->exclude.n > 0 && d->input.n > 0) {
+        diag_error(u->diag, e->span,
+                   "csv names the columns of the inputs, so all others are left out: 'exclude' has "
+                   "no meaning");
+        diag_help(u->diag, "leave out exclude or input");
+    }
 }
 
 void data_read(Unit *u, DataSpec *d, Expr *e)
@@ -136,6 +142,13 @@ bool data_name_columns(const Unit *u, Graph *g)
     const int n = g->recipe.ntarget;
     int64_t columns = 0;
     bool ok = true;
+    if (data->exclude.n > 0 && g->ninput > 1) {
+        diag_error(u->diag, data->span,
+                   "'exclude' is for models with one input: several inputs read the columns with "
+                   "their names");
+        diag_help(u->diag, "leave out exclude");
+        return false;
+    }
     for (int k = 0; k < n; k++) {
         columns += columns_of(&target[k]);
         if (!check_class(u, g, k))

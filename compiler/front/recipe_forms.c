@@ -377,7 +377,9 @@ const Form data_forms[] = {
                                  SHARE(test, "share of the rows for the test split, where the data "
                                        "have no such split; default: 0.2"), VALIDATION,
                                  VOCAB("largest total number of categories of an input of tokens, "
-                                       "i32[...]")},
+                                       "i32[...]"),
+                                 NAMES("exclude", exclude, "columns that are no inputs, such as "
+                                       "the number of a customer; without `input`")},
                       "a table with a row of names, separated by commas, semicolons or tabs; see "
                       "[tables](../how-to/tables.md)", NULL},
     {0}};

@@ -112,7 +112,7 @@ typedef struct Field {
     size_t count_at;   /* REALS, RISING: offset of the int with their number */
     const char *about; /* a phrase for the manual */
 } Field;
-enum { FORM_FIELDS = 10 };
+enum { FORM_FIELDS = 11 };
 typedef struct Form {
     const char *name;
     int tag;

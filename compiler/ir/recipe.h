@@ -113,6 +113,7 @@ typedef struct DataSpec {
     bool table; /* tsv: labelled lines; else one text */
     bool columns;                  /* csv: a table whose columns have names */
     Texts input, target, category; /* csv: names of columns */
+    Texts exclude;                 /* csv, without `input`: columns that are no inputs */
     bool standardize;              /* csv: numbers of inputs get mean 0 and deviation 1 */
     int missing, unknown;          /* csv: 0: an error; 1: missing takes the mean, unknown takes
                                     * `other` */

@@ -292,6 +292,7 @@ static void add_columns(const Recipe *r, PlaceList *l)
     const DataSpec *data = &r->data;
     places_flag(l, "columns", data->columns);
     places_add(l, "table_inputs", data->input.n ? name_list(l->arena, &data->input) : NULL);
+    places_add(l, "table_excluded", data->exclude.n ? name_list(l->arena, &data->exclude) : NULL);
     places_add(l, "table_targets", name_list(l->arena, &data->target));
     places_flag(l, "standardized", data->standardize);
     places_flag(l, "missing_mean", data->missing);

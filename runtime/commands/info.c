@@ -84,6 +84,8 @@ static void print_table(const RtProgram *p)
         printf("table: %lld bytes a row in memory", (long long)row_bytes(p));
         print_names("inputs", &t->input,
                     p->ninput ? "the columns with their names" : "all other columns");
+        if (t->exclude.n > 0)
+            print_names("excluded", &t->exclude, "");
         print_names("targets", &t->target, "none");
         if (t->category.n > 0)
             print_names("categories", &t->category, "");

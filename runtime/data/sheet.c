@@ -115,11 +115,17 @@ no_column(const Sheet *s, const char *name, const char *way_out)
            s->columns == 1 ? ", without a comma, semicolon or tab between columns" : "", way_out);
 }
 
-void sheet_use_or(Sheet *s, const char *name, const char *way_out)
+int64_t sheet_need(const Sheet *s, const char *name, const char *way_out)
 {
     const int64_t k = sheet_find(s, name);
     if (k < 0)
         no_column(s, name, way_out);
+    return k;
+}
+
+void sheet_use_or(Sheet *s, const char *name, const char *way_out)
+{
+    const int64_t k = sheet_need(s, name, way_out);
     if (s->taken[k])
         rt_die("the column '%s' of %s is used twice: use it once, as an input or as a target",
                csv_shown(name), s->path);

@@ -31,6 +31,9 @@ void sheet_open(Sheet *s, const char *path);
 /* The index of the column with this name; -1: there is none. */
 int64_t sheet_find(const Sheet *s, const char *name);
 
+/* The index of the column with this name.  Dies if there is none; the message has the nearest name,
+ * or ends with way_out. */
+int64_t sheet_need(const Sheet *s, const char *name, const char *way_out);
 /* Keeps the column with this name.  Dies if there is none; the message has the nearest name. */
 void sheet_use(Sheet *s, const char *name);
 /* The same; way_out ends the message if there is no such column. */

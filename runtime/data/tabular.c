@@ -15,20 +15,27 @@
 
 /* ---- the names of the columns */
 
+static bool is_input(const RtTable *r, const char *name)
+{
+    return !columns_list_holds(&r->target, name) && !columns_list_holds(&r->exclude, name);
+}
+
 /* "\"age\", ": the first column with a name that is no target, for a message. */
 static const char *first_input(const Sheet *s, const RtTable *r)
 {
     for (int64_t k = 0; k < s->columns; k++)
-        if (*s->name[k] && !columns_list_holds(&r->target, s->name[k]))
+        if (*s->name[k] && is_input(r, s->name[k]))
             return rt_format("\"%s\", ", csv_shown(s->name[k]));
     return "";
 }
 
-/* Uses every column that is no target. */
+/* Uses every column that is no target and not excluded. */
 static void use_other_columns(Sheet *s, const RtTable *r)
 {
+    for (int k = 0; k < r->exclude.n; k++)
+        sheet_need(s, r->exclude.name[k], "; exclude = [...] names columns of the table");
     for (int64_t k = 0; k < s->columns; k++) {
-        if (columns_list_holds(&r->target, s->name[k]))
+        if (!is_input(r, s->name[k]))
             continue;
         if (!*s->name[k])
             rt_die("%s: column %lld has no name, and would be an input: give it a name, or list "
@@ -106,7 +113,8 @@ static void use_inputs(Tabular *t)
         use_other_columns(s, t->recipe);
     }
     if (s->used == 0)
-        rt_die("%s has no column for the input of %s: all are targets", s->path, t->p->model);
+        rt_die("%s has no column for the input of %s: all are targets%s", s->path, t->p->model,
+               listed->n == 0 && t->recipe->exclude.n > 0 ? " or excluded" : "");
 }
 
 static void use_targets(Tabular *t)
@@ -304,8 +312,7 @@ void tabular_open_input(const RtProgram *p, const char *path, const char *id, Da
     t.columns = *columns_now();
     sheet_open(&t.sheet, path);
     use_inputs(&t);
-    const int64_t column = id ? sheet_find(&t.sheet, id) : -1;
-    if (id && !(column >= 0 && t.sheet.taken[column]))
+    if (id && !t.sheet.taken[sheet_need(&t.sheet, id, "")])
         sheet_use(&t.sheet, id);
     sheet_read(&t.sheet, NULL);
     if (t.sheet.n == 0)

@@ -199,6 +199,16 @@ END_TN
     check "a vocabulary of numbers" "vocab is for inputs of tokens, and 'row' is f32" 'data=csv("homes.csv", vocab = 3)'
     check "another word" "'missing' cannot be 'median'" 'data=csv("homes.csv", missing = median)'
     refuses "a class without a column" "csv does not name the column of the label" "$TENON" check <(sed '/^    target/d; s/, target = high//' high.tn)
+    # All columns but two, and the same network with the columns named.
+    sed 's/csv("homes.csv", input = [^]]*\]/csv("homes.csv", exclude = [high, "number"]/; s/model homes/model left/; s/train homes/train left/' homes.tn > left.tn
+    awk -v OFS=';' 'NR == 1 { print "number", $0 } NR > 1 { print NR, $0 }' homes.csv > numbered.csv
+    make left left-cpu
+    succeeds "excluded columns" ./left-cpu train --data ./numbered.csv --log left.log
+    succeeds "named columns" ./homes-cpu train --data ./homes.csv --log named.log
+    same "excluded columns: weights" "$(hashes named.log)" "$(hashes left.log)"
+    refuses "an excluded column that is none" "homes.csv has no column 'number': its first row has .*; exclude = \[...\] names columns of the table" ./left-cpu train --data ./homes.csv
+    refuses "exclude beside input" "csv names the columns of the inputs, so all others are left out: 'exclude' has no meaning" \
+        "$TENON" check homes.tn --set 'data=csv("homes.csv", input = [kind], exclude = [high])'
     refuses "a script" "to pytorch writes scripts that read no tables with categories" "$TENON" emit homes.tn --to pytorch -o script.py
 fi
 finish
