@@ -302,6 +302,29 @@ static void keep_ids(Tabular *t, const char *name)
         t->d->id[i] = rt_format("%s", sheet_cell(s, i, k));
 }
 
+/* Says how many values of the inputs are missing or unknown, and the line of the first one: the
+ * recipe allows them. */
+static void note_replaced(const Tabular *t)
+{
+    int64_t missing = 0, unknown = 0, first[2] = {0};
+    for (int64_t i = 0; i < t->sheet.n; i++)
+        for (int64_t k = 0; k < t->columns.ninput; k++) {
+            const Column *c = &t->columns.at[k];
+            const char *text = sheet_cell(&t->sheet, i, k);
+            const bool gap = csv_is_missing(text);
+            if (gap && missing++ == 0)
+                first[0] = t->sheet.line[i];
+            if (!gap && c->category && columns_find(c, text) < 0 && unknown++ == 0)
+                first[1] = t->sheet.line[i];
+        }
+    if (missing > 0)
+        rt_note("%s:%lld: %lld missing value%s, taken as the mean of the column", t->sheet.path,
+                (long long)first[0], (long long)missing, missing == 1 ? "" : "s");
+    if (unknown > 0)
+        rt_note("%s:%lld: %lld categor%s that the training split does not have, taken as `other`",
+                t->sheet.path, (long long)first[1], (long long)unknown, unknown == 1 ? "y" : "ies");
+}
+
 void tabular_open_input(const RtProgram *p, const char *path, const char *id, Data *d)
 {
     Tabular t = {.p = p, .recipe = &p->recipe.table, .d = d};
@@ -320,5 +343,6 @@ void tabular_open_input(const RtProgram *p, const char *path, const char *id, Da
     if (id)
         keep_ids(&t, id);
     fill(&t, t.sheet.n);
+    note_replaced(&t);
     sheet_close(&t.sheet);
 }

@@ -86,6 +86,10 @@ if part bits; then
     refuses "predict: a new category" "rome.csv:[0-9]+: column 'town' is 'Rom', which no row of the training split has, .*did you mean|whose values are" \
         ./homes-cpu predict --weights one.safetensors --input rome.csv
     refuses "no such table" "no table nowhere.csv; looked for" ./homes-cpu train --data nowhere.csv
+    succeeds "missing = mean: build" "$TENON" build homes.tn -o filling --set 'data=csv("homes.csv", input = ["living area", town, kind], categories = kind, missing = mean)'
+    awk -F ';' -v OFS=';' 'NR == 5 { $2 = "NA" } { print }' new.csv > gap.csv
+    succeeds "missing = mean" ./filling predict --weights one.safetensors --input gap.csv
+    grep -q "gap.csv:5: 1 missing value, taken as the mean of the column" out && ok || bad "a missing value: $(cat out | head -n 2)"
     refuses "an output over the table" "is the file that is read" ./homes-cpu predict --weights one.safetensors --input new.csv --output new.csv
 fi
 
@@ -112,7 +116,9 @@ END_TN
         'BEGIN { exit !(a > 0.8 && r > 0.7) }' && ok || bad "several: accuracy and r2: $(tail -n 1 out)"
     sed 's/Bonn/Rom/' homes.csv > rome.csv
     succeeds "several: predict with an unknown category" ./mixed-cpu predict --weights mixed.safetensors --input rome.csv
-    same "several: names" "grade_0,grade_1,value 401" "$(head -n 1 out) $(wc -l < out)"
+    grep -q "rome.csv:$(grep -n Rom rome.csv | head -n 1 | cut -d : -f 1): $(grep -c Rom rome.csv) categories that the training split does not have, taken as .other." out &&
+        ok || bad "unknown categories: $(grep categor out)"
+    same "several: names" "grade_0,grade_1,value 401" "$(sed 1d out | head -n 1) $(sed 1d out | wc -l)"
 
     # A class has its name, and each class its probability.
     sed 's/categories = kind, test = 0.25/categories = kind, target = high/; s/target    = .*/target    = answer: class/; s/loss  .*/loss = sigmoid_cross_entropy/; s/ \* 100 + 350//; s/test_r2/test_accuracy/' homes.tn > high.tn
