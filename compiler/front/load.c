@@ -207,7 +207,7 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     return g;
 }
 
-static void share(Job *job)
+static void share_job(Job *job)
 {
     if (job->trained)
         share_recipe(&job->recipe, job->model, &job->trained->recipe, job->trained->model,
@@ -224,7 +224,7 @@ static void prepare_graph(Unit *u, Job *job, const Settings *set)
             settings_apply(u, set, job->train);
         train_read(u, job->train, &job->recipe, &job->loss, job->measure);
     }
-    share(job);
+    share_job(job);
     if (!job->model->bad)
         job->graph = lower(u, job, set, true);
 }
@@ -245,7 +245,7 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     }
     train_read(u, &none, &job->recipe, &job->loss, job->measure);
     job->recipe.present = false;
-    share(job);
+    share_job(job);
 }
 
 /* Also checks train blocks that no model uses: those without a model, and the second block of a
