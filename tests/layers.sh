@@ -80,7 +80,7 @@ declare -A reads=(
     # output of the C compiler, of tenon-plan and of trials; files of the cache and of the runtime
     [compiler/tool/objects.c]=9 [compiler/tool/process.c]=1 [compiler/tool/plans.c]=8 [compiler/tool/tune.c]=8 [compiler/tool/cache.c]=6
     # parts of a name: conv1.weight, block.2, the prefix of a kernel, a reserved word, a letter
-    [compiler/ir/graph.c]=1 [compiler/front/factors.c]=2 [compiler/pictures/graph.c]=2 [compiler/pictures/calls.c]=4 [compiler/cpu/unit.c]=3 [compiler/emit/names.c]=3
+    [compiler/ir/graph.c]=1 [compiler/front/factors.c]=2 [compiler/front/share.c]=2 [compiler/pictures/graph.c]=2 [compiler/pictures/calls.c]=4 [compiler/cpu/unit.c]=3 [compiler/emit/names.c]=3
     [compiler/tool/show.c]=1
     # rules and templates: rows of elementwise.def, templates of Python, *.py.in
     [compiler/ops/rule.c]=2 [compiler/ops/elementwise.c]=5 [compiler/scripts/template.c]=6 [compiler/scripts/words.c]=6

@@ -207,11 +207,18 @@ static Graph *lower(Unit *u, const Job *job, const Settings *set, bool training)
     return g;
 }
 
-static void share_job(Job *job)
+/* Gives a model without a train block what it shares with a trained one: the vocabulary; and if its
+ * program predicts with the weights of that model, also sizes and, after the first lowering, the
+ * way in which samples are read.  Returns whether the latter has changed. */
+static bool share_job(Job *job)
 {
-    if (job->trained)
-        share_recipe(&job->recipe, job->model, &job->trained->recipe, job->trained->model,
-                     job->predicts);
+    const Job *t = job->trained;
+    if (t && !job->predicts)
+        share_vocab(&job->recipe, job->model, &t->recipe, t->model);
+    else if (t)
+        share_recipe(&job->recipe, job->model, &t->recipe, t->model);
+    return t && job->predicts &&
+           share_samples(&job->recipe, job->model, job->graph, &t->recipe, t->model, t->graph);
 }
 
 /* Reads the recipe and lowers the graph for training, which finds every error of the model.
@@ -226,6 +233,8 @@ static void prepare_graph(Unit *u, Job *job, const Settings *set)
     }
     share_job(job);
     if (!job->model->bad)
+        job->graph = lower(u, job, set, true);
+    if (job->graph && share_job(job)) /* normalize can add a parameter */
         job->graph = lower(u, job, set, true);
 }
 
@@ -245,7 +254,17 @@ static void settle_untrained(Unit *u, Job *job, const Settings *set)
     }
     train_read(u, &none, &job->recipe, &job->loss, job->measure);
     job->recipe.present = false;
+    const Recipe given = job->recipe;
     share_job(job);
+    for (int i = 0; i < none.entries.n; i++) {
+        const char *key = none.entries.v[i].key;
+        if (strcmp(key, "batch") == 0)
+            job->recipe.batch = given.batch, job->recipe.shards = given.shards;
+        if (strcmp(key, "shards") == 0)
+            job->recipe.shards = given.shards;
+        if (strcmp(key, "dtype") == 0)
+            job->recipe.dtype = given.dtype;
+    }
 }
 
 /* Also checks train blocks that no model uses: those without a model, and the second block of a
@@ -278,6 +297,8 @@ static void lower_chosen(Unit *u, Job *job, Settings *set, Front *out)
         share_targets(out->test);
         out->train = out->test;
         out->trained = job->trained->graph;
+        if (out->trained && !share_missing(job->graph, out->trained))
+            share_warn(job->model, job->graph, out->trained, u->diag);
     }
 }
 

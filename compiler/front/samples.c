@@ -128,7 +128,7 @@ static bool check_tokens(Lower *l)
 {
     const Recipe *r = &l->g->recipe;
     const Node *x = tokens_of(l->g);
-    if (!r->present && !r->data.vocab)
+    if (!r->present && !(r->trained && r->data.vocab))
         return true;
     if (x->dtype == DT_REAL && r->data.columns && r->data.vocab) {
         diag_error(l->diag, r->data.span, "vocab is for inputs of tokens, and '%s' is f32",

@@ -6,6 +6,7 @@
  */
 #include "front/share.h"
 #include "base/text.h"
+#include "ops/op.h"
 #include <string.h>
 
 /* The input number k of a model; NULL: it has fewer. */
@@ -17,35 +18,68 @@ static const ParamDecl *input_at(const Decl *model, int k)
     return NULL;
 }
 
-/* Whether both models have inputs of the same names and types, in the same order. */
-static bool same_inputs(const Decl *one, const Decl *other)
+/* The place of the input with the name and the type of `x` in a model; -1: it has none. */
+static int place_of(const Decl *model, const ParamDecl *x)
 {
-    for (int k = 0;; k++) {
-        const ParamDecl *a = input_at(one, k), *b = input_at(other, k);
-        if (!a || !b)
-            return !a && !b;
-        if (a->tokens != b->tokens || strcmp(a->name, b->name) != 0)
-            return false;
-    }
+    const ParamDecl *p;
+    for (int k = 0; (p = input_at(model, k)); k++)
+        if (strcmp(p->name, x->name) == 0)
+            return p->tokens == x->tokens ? k : -1;
+    return -1;
 }
 
-void share_recipe(Recipe *own, const Decl *model, const Recipe *from, const Decl *trained,
-                  bool predicts)
+/* Whether `trained` has all inputs of `own`; in_order: these and no others, in this order. */
+static bool has_inputs(const Decl *own, const Decl *trained, bool in_order)
 {
-    const bool same = same_inputs(model, trained);
-    if (same)
+    const ParamDecl *p;
+    int k = 0;
+    for (; (p = input_at(own, k)); k++) {
+        const int place = place_of(trained, p);
+        if (place < 0 || (in_order && place != k))
+            return false;
+    }
+    return !in_order || !input_at(trained, k);
+}
+
+void share_vocab(Recipe *own, const Decl *model, const Recipe *from, const Decl *trained)
+{
+    if (has_inputs(model, trained, false))
         own->data.vocab = from->data.vocab;
-    if (!predicts)
-        return;
+}
+
+void share_recipe(Recipe *own, const Decl *model, const Recipe *from, const Decl *trained)
+{
     own->trained = trained->name;
+    own->batch = from->batch;
+    own->shards = from->shards;
+    own->dtype = from->dtype;
     own->target[0] = (TargetSpec){.kind = LEARN_INPUT, .name = "none"};
-    if (!same)
-        return;
+    share_vocab(own, model, from, trained);
+}
+
+/* Whether each input has the shape of the input of this name in `trained`. */
+static bool has_shapes(const Graph *own, const Graph *trained)
+{
+    for (int i = 0; i < own->ninput; i++)
+        for (int k = 0; k < trained->ninput; k++)
+            if (strcmp(own->inputs[i]->name, trained->inputs[k]->name) == 0 &&
+                !shape_same(&own->inputs[i]->shape, &trained->inputs[k]->shape))
+                return false;
+    return true;
+}
+
+bool share_samples(Recipe *own, const Decl *model, const Graph *g, const Recipe *from,
+                   const Decl *trained, const Graph *whole)
+{
+    const bool in_order = from->data.columns || from->data.unit || from->data.images;
+    if (!g || !whole || !has_inputs(model, trained, in_order) || !has_shapes(g, whole))
+        return false;
     own->data = from->data;
     own->data.test = own->data.validation = 0;
     own->normalize = from->normalize;
     own->resize = from->resize;
     own->resize_span = from->resize_span;
+    return true;
 }
 
 void share_targets(Graph *g)
@@ -71,6 +105,29 @@ static void suggest_param(const Graph *g, const char *name, Diag *d)
         diag_suggest(d, name, known, n);
 }
 
+/* "weight", the last part of a parameter's name. */
+static const char *last_part(const Param *p)
+{
+    const char *dot = strrchr(p->name, '.');
+    return dot ? dot + 1 : p->name;
+}
+
+/* The only parameter of g with the shape of p and the last part of its name; NULL: there is none,
+ * or several. */
+static const Param *param_like(const Graph *g, const Param *p)
+{
+    const Param *found = NULL;
+    for (int i = 0; i < g->nparam; i++) {
+        const Param *q = g->param[i];
+        if (!shape_same(&q->file, &p->file) || strcmp(last_part(q), last_part(p)) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = q;
+    }
+    return found;
+}
+
 /* Reports an input of tokens if nothing says how many there are. */
 static bool check_vocab(const Graph *g, Diag *d)
 {
@@ -82,7 +139,9 @@ static bool check_vocab(const Graph *g, Diag *d)
                    "'%s' holds tokens, and '%s' has no train block with the size of their "
                    "vocabulary",
                    x->name, g->name);
-        diag_help(d, "give its inputs the names of those of '%s', or write a train block",
+        diag_help(d,
+                  "give it the name of the input of '%s' that holds these tokens, or write a train "
+                  "block",
                   g->recipe.trained);
         return false;
     }
@@ -116,11 +175,117 @@ bool share_check(const Graph *own, const Graph *trained, Diag *d)
                    own->name, p->name, trained->name);
     diag_note(d, "a model without a train block predicts with the weights of the one that is "
                  "trained, so their names and shapes agree");
-    if (!q)
+    const Param *like = param_like(trained, p);
+    if (like)
+        diag_help(d, "'%s' has the weight %s of this shape", trained->name, like->name);
+    else if (!q)
         suggest_param(trained, p->name, d);
     diag_help(d,
               "bind the same blocks and layers to the same variables as in '%s', or give '%s' a "
               "train block",
               trained->name, own->name);
     return false;
+}
+
+/* ---- weights with numbered names */
+
+/* A hash of what each node computes, from its operation, its parameters and its inputs. */
+static uint64_t *signatures(const Graph *g)
+{
+    uint64_t *of = arena_alloc(g->arena, sizeof *of * (size_t)(g->next_id + 1));
+    for (int i = 0; i < g->nnode; i++) {
+        const Node *n = g->node[i];
+        const char *name = n->param ? n->param->name : n->op->leaf == LEAF_INPUT ? n->name : "";
+        uint64_t h = text_hash(n->op->name, strlen(n->op->name), 0);
+        h = text_hash(name, strlen(name), h);
+        h = text_hash(n->shape.dim, sizeof *n->shape.dim * (size_t)n->shape.rank, h);
+        for (int k = 0; k < n->nattr; k++) {
+            const Attr *a = &n->attr[k];
+            h = text_hash(a->key, strlen(a->key), h);
+            h = text_hash(&a->i, sizeof a->i, h);
+            h = text_hash(&a->f, sizeof a->f, h);
+            h = a->s ? text_hash(a->s, strlen(a->s), h) : h;
+        }
+        for (int k = 0; k < n->nin; k++)
+            h = text_hash(&of[n->in[k]->id], sizeof *of, h);
+        of[n->id] = h;
+    }
+    return of;
+}
+
+static bool reads(const Node *n, const Node *x)
+{
+    bool found = false;
+    for (int k = 0; k < n->nin; k++)
+        found |= n->in[k] == x;
+    return found;
+}
+
+/* Whether a layer of `own` computes the same with p as a layer of `trained` with q: it also reads
+ * the same value. */
+static bool serves_equally(const Graph *own, const uint64_t *one, const Param *p,
+                           const Graph *trained, const uint64_t *other, const Param *q)
+{
+    for (int i = 0; i < own->nnode; i++)
+        for (int k = 0; k < trained->nnode && reads(own->node[i], p->node); k++)
+            if (one[own->node[i]->id] == other[trained->node[k]->id] &&
+                reads(trained->node[k], q->node))
+                return true;
+    return false;
+}
+
+/* "dense12", the first part of the name of dense12.weight: a layer or a block of the model. */
+static const char *first_part(Arena *a, const Param *p)
+{
+    return arena_printf(a, "%.*s", (int)strcspn(p->name, "."), p->name);
+}
+
+/* "dense" of dense12; NULL: the part ends without a number. */
+static const char *kind_of(Arena *a, const char *part)
+{
+    const size_t all = strlen(part);
+    size_t n = all;
+    while (n > 0 && part[n - 1] >= '0' && part[n - 1] <= '9')
+        n--;
+    return n < all ? arena_printf(a, "%.*s", (int)n, part) : NULL;
+}
+
+/* Whether a variable of the model has this name. */
+static bool binds(const Decl *model, const char *name)
+{
+    for (int i = 0; i < model->body.n; i++)
+        if (model->body.v[i]->kind == ST_BIND && strcmp(model->body.v[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the model has another layer or block of this kind with a number. */
+static bool has_others(const Graph *g, const char *part, const char *kind)
+{
+    for (int i = 0; i < g->nparam; i++) {
+        const char *other = first_part(g->arena, g->param[i]), *its_kind = kind_of(g->arena, other);
+        if (its_kind && strcmp(its_kind, kind) == 0 && strcmp(other, part) != 0)
+            return true;
+    }
+    return false;
+}
+
+void share_warn(const Decl *model, const Graph *own, const Graph *trained, Diag *d)
+{
+    const uint64_t *one = signatures(own), *other = signatures(trained);
+    const char *last = "";
+    for (int i = 0; i < own->nparam; i++) {
+        const Param *p = own->param[i], *q = param_named(trained, p->name);
+        const char *part = first_part(own->arena, p), *kind = kind_of(own->arena, part);
+        if (!q || !kind || strcmp(last, part) == 0 || binds(model, part) ||
+            !has_others(trained, part, kind) || serves_equally(own, one, p, trained, other, q))
+            continue;
+        last = part;
+        diag_warn(d, p->span,
+                  "this layer of '%s' gets the weights of %s of '%s', which reads another value "
+                  "there",
+                  own->name, part, trained->name);
+        diag_note(d, "layers without a variable are numbered in each model");
+        diag_help(d, "bind the layer to a variable of the same name in both models");
+    }
 }

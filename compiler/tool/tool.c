@@ -191,16 +191,6 @@ static bool check_shared(const Command *c, const Front *f, Diag *d)
     return share_check(f->train, f->trained, d);
 }
 
-static bool check_shown(const Command *c, const Front *f, Diag *d)
-{
-    if (c->kind == COMMAND_SHOW && c->options.cuda)
-        return report_untrained(f, "with --target cuda, tenon show prints a training step", d);
-    if (c->kind == COMMAND_SHOW && c->threads)
-        return report_untrained(f, "--threads predicts a training step", d);
-    return c->kind != COMMAND_SHOW || c->ranks < 2 ||
-           report_untrained(f, "--ranks shares a training step", d);
-}
-
 bool tool_begin(Command *c, const Front *f, Diag *d)
 {
     const bool makes = c->kind == COMMAND_BUILD || c->kind == COMMAND_RUN ||
@@ -216,11 +206,11 @@ bool tool_begin(Command *c, const Front *f, Diag *d)
                      "tenon check and tenon show need none");
         return false;
     }
-    if (front_predicts(f) && !(makes ? check_shared(c, f, d) : check_shown(c, f, d)))
+    if (makes && front_predicts(f) && !check_shared(c, f, d))
         return false;
     if (makes && f->train->nparam == 0) {
-        diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to train",
-                   f->train->name);
+        diag_error(d, nowhere, "model '%s' has no parameters: there is nothing to %s",
+                   f->train->name, front_predicts(f) ? "read from a file of weights" : "train");
         diag_help(d, "give it a layer with weights, such as dense; tenon check and tenon show need "
                      "none");
         return false;
@@ -488,6 +478,14 @@ bool tool_show(const Command *c, const Front *f, Diag *d)
     Graph *g = f->train;
     if (!g)
         return true;
+    if (front_predicts(f) && (c->options.cuda || c->threads || c->ranks > 1)) {
+        diag_warn(d, g->input->span,
+                  "--threads, --ranks and --target cuda print a training step, and '%s' has no "
+                  "train "
+                  "block",
+                  g->name);
+        return true;
+    }
     if (c->options.cuda)
         return show_cuda(a, c, f, d);
     if (c->memory && !draw_memory(a, c->memory, g, d))

@@ -52,6 +52,12 @@ static bool offers(const RtProgram *p, const ProgramOption *t, int command)
     return t->commands >> command & 1 && !program_lacks(p, t->needs);
 }
 
+static const char *does_text(const RtProgram *p, int command)
+{
+    return p->trained && command == PREDICT ? "compute the outputs for the samples of a file"
+                                            : program_commands[command].does;
+}
+
 static void usage(const RtProgram *p, int command)
 {
     const char *name = program_invocation_short_name;
@@ -60,13 +66,13 @@ static void usage(const RtProgram *p, int command)
                p->model, p->compiler, p->source);
         for (int c = 0; c < COMMANDS; c++)
             if (!program_lacks(p, program_commands[c].needs))
-                printf("  %-10s %s\n", program_commands[c].name, program_commands[c].does);
+                printf("  %-10s %s\n", program_commands[c].name, does_text(p, c));
         command = p->trained ? PREDICT : TRAIN;
         printf("\nOptions of %s (%s COMMAND --help lists those of another command):\n",
                program_commands[command].name, name);
     } else
         printf("usage: %s %s [OPTIONS]        %s\n\n", name, program_commands[command].name,
-               program_commands[command].does);
+               does_text(p, command));
     for (int i = 0; i < program_option_count; i++) {
         const ProgramOption *t = &program_options[i];
         if (offers(p, t, command)) {
@@ -130,7 +136,7 @@ static Command command_of(const RtProgram *p, const char *word)
         const int d = near_distance(word, program_commands[c].name);
         const ProgramNeed *lacks = program_lacks(p, program_commands[c].needs);
         if (d == 0 && lacks)
-            lacking(word, lacks, program_commands[c].why);
+            lacking(word, lacks, lacks->need == NEED_RECIPE ? NULL : program_commands[c].why);
         if (d == 0)
             return (Command)c;
         if (d < best && !lacks)

@@ -97,6 +97,8 @@ static bool has_report(const RtProgram *p)
 }
 
 const ProgramNeed program_needs[NEEDS] = {
+    {NEED_RECIPE, "programs of a model with a train block",
+     "build without --model, or give this model a train block", has_recipe},
     {NEED_CPU, "programs on the processor", "build without --target cuda", has_cpu},
     {NEED_GPU, "programs for a GPU", "build with --target cuda", has_gpu},
     {NEED_RANKS, "programs of several ranks",
@@ -121,8 +123,6 @@ const ProgramNeed program_needs[NEEDS] = {
      has_report},
     {NEED_TILES, "programs in bf16 for x86-64-v4",
      "build with --dtype bf16 --cpu x86-64-v4, for the processor", has_tiles},
-    {NEED_RECIPE, "programs of a model with a train block",
-     "build without --model, or give this model a train block", has_recipe},
     {NEED_NAMES, "programs that read tables or files of images",
      "build with data = csv(...) or data = imagefolder(...)", has_names},
 };
@@ -148,7 +148,7 @@ const ProgramCommand program_commands[COMMANDS] = {
                  "compute the outputs for the samples of a file; classes as probabilities, targets "
                  "as numbers",
                  0, NULL, PAGE("--weights w.safetensors --input x.npy")},
-    [GENERATE] = {"generate", "continue a text, token by token", NEED_NEXT, NULL,
+    [GENERATE] = {"generate", "continue a text, token by token", NEED_RECIPE | NEED_NEXT, NULL,
                   PAGE("--weights w.safetensors --prompt \"ROMEO:\" --length 200")},
     [BENCH] = {"bench", "measure the time of a training step on samples in memory", NEED_RECIPE,
                NULL, PAGE("--layers")},

@@ -113,11 +113,11 @@ void weights_refuse(const StFile *f, const RtProgram *p, const bool *take, bool 
                     const char *way_out)
 {
     const Report r = compare(f, p, take, part, NULL);
-    const char *model = st_meta(f, "model");
-    const bool other = model && strcmp(model, p->model) != 0;
-    rt_die("%s does not hold the weights of %s%s%s: %d tensor%s differ%s%s%s%s", f->path, p->model,
-           other ? ", but of " : "", other ? model : "", r.lines, r.lines == 1 ? "" : "s",
-           r.lines == 1 ? "s" : "", r.text,
+    const char *model = st_meta(f, "model"), *own = p->trained ? p->trained : p->model;
+    const bool other = model && strcmp(model, own) != 0;
+    rt_die("%s does not hold the weights of %s%s%s%s: %d tensor%s differ%s%s%s%s", f->path, own,
+           p->trained ? rt_format(" that %s needs", p->model) : "", other ? ", but of " : "",
+           other ? model : "", r.lines, r.lines == 1 ? "" : "s", r.lines == 1 ? "s" : "", r.text,
            r.lines > SHOWN ? rt_format("\n  and %d more", r.lines - SHOWN) : "", way_out);
 }
 

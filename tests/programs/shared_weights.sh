@@ -164,6 +164,49 @@ END_TN
 succeeds "one of two trained models" "$TENON" build several.tn --model features -o features
 same "the one with all weights" "weights: those of small" "$(./features info | grep '^weights: ')"
 
+# A subset of the inputs, in another order; the size of the batch and the type of the recipe.
+cat > inputs.tn << 'END_TN'
+model inputs(words: i32[4], vocab: int, x: f32[3]) {
+    a = embedding(words, vocab, 3)
+    b = dense(x, 3)
+    return dense(concat(flatten(a), b), 2)
+}
+model swapped(x: f32[3], words: i32[4], vocab: int) {
+    a = embedding(words, vocab, 3)
+    b = dense(x, 3)
+    return concat(flatten(a), b)
+}
+model text(words: i32[4], vocab: int) {
+    a = embedding(words, vocab, 3)
+    return a
+}
+train inputs { data = "./none"(vocab = 9); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 24; dtype = f64 }
+END_TN
+succeeds "inputs in another order" "$TENON" build inputs.tn --model swapped -o swapped
+succeeds "one of two inputs" "$TENON" build inputs.tn --model text -o text-part
+same "batch and type of the recipe" "dtype: f64 batch: 24" "$(./text-part info | grep -E '^(dtype|batch):' | paste -sd ' ')"
+
+# Other models of the file keep their own sizes: check says so, and the trained model is built.
+cat > sizes.tn << 'END_TN'
+model gray(image: f32[1, 6, 6]) { return flatten(image) |> dense(3) }
+model small(words: i32[4]) { return embedding(words, 5, 3) |> flatten }
+model color(image: f32[3, 6, 6]) { return flatten(image) |> dense(3) }
+train color { data = synthetic(samples = 64, classes = 3); normalize = per_channel(mean = [0.1, 0.2, 0.3], std = [1, 2, 3]); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+END_TN
+for model in gray small color; do succeeds "check of $model" "$TENON" check sizes.tn --model $model; succeeds "show of $model" "$TENON" show sizes.tn --model $model; done
+
+# A layer without a variable: the first of the part is not the first of the whole.
+cat > numbered.tn << 'END_TN'
+model end(h: f32[4]) { return dense(h, 4) }
+model begin(x: f32[4]) { return dense(x, 4) }
+model two(x: f32[4]) { return dense(x, 4) |> relu |> dense(4) }
+train two { data = synthetic(samples = 64, classes = 4); loss = softmax_cross_entropy; optimizer = sgd(lr = 0.1); batch = 16 }
+END_TN
+succeeds "a numbered layer" "$TENON" build numbered.tn --model end -o end
+grep -q "numbered.tn:1:31: warning: this layer of 'end' gets the weights of dense1 of 'two', which reads another value there" out && ok || bad "a numbered layer: $(cat out)"
+succeeds "the first layers" "$TENON" build numbered.tn --model begin -o begin
+grep -q warning out && bad "the first layers: $(cat out)" || ok
+
 # What such a program is, and what it refuses.
 ./encode --help > help
 same "its commands" "predict info" "$(sed -n 's/^  \([a-z][a-z]*\)  *[a-z].*/\1/p' help | paste -sd' ')"
@@ -173,7 +216,9 @@ grep -q '^weights: those of whole$' info && ok || bad "info: $(cat info)"
 refuses "train" "^encode: error: train is for programs of a model with a train block: build without --model, or give this model a train block" ./encode train
 refuses "test" "test is for programs of a model with a train block" ./encode test --weights whole.safetensors
 refuses "no command is predict" "predict needs --weights FILE, written by .whole --save FILE" ./encode
-refuses "weights of another size" "small.safetensors does not hold the weights of encode, but of whole: 2 tensors differ" ./encode predict --weights small.safetensors --input digits/test_x.npy
+refuses "weights of another size" "small.safetensors does not hold the weights of whole that encode needs: 2 tensors differ" ./encode predict --weights small.safetensors --input digits/test_x.npy
+
+refuses "gradcheck" "gradcheck is for programs of a model with a train block: build" ./encode gradcheck
 
 # Weights that the trained model does not have.
 refuses "another layer" "'stranger' has no train block, and its weight dense1.weight is none of 'whole'" "$TENON" build whole.tn --model stranger -o no
@@ -181,7 +226,8 @@ refuses "another size" "'wider' has no train block, and its weight code.dense1.w
 refuses "tokens" "'text' holds tokens, and 'words' has no train block with the size of their vocabulary" "$TENON" build whole.tn --model words -o no
 refuses "a key" "model 'encode' has no train block, so 'epochs' cannot be set" "$TENON" build whole.tn --model encode --set epochs=3 -o no
 refuses "a script" "the script of another framework trains, and model 'encode' has no train block" "$TENON" emit whole.tn --model encode --to pytorch
-refuses "threads of a step" "--threads predicts a training step, and model 'encode' has no train block" "$TENON" show whole.tn --model encode --threads 4
+succeeds "threads of a step" "$TENON" show whole.tn --model encode --threads 4
+grep -q "warning: --threads, --ranks and --target cuda print a training step, and 'encode' has no train block" out && ok || bad "threads of a step: $(cat out)"
 succeeds "check" "$TENON" check whole.tn
 succeeds "show" "$TENON" show whole.tn --model encode --cost
 refuses "persistent kernels" "--kernels=persistent needs a training step .* this model has no train block" "$TENON" build whole.tn --model encode --target cuda --kernels=persistent -o no
