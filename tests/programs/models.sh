@@ -47,6 +47,7 @@ counts vae 829,232 827,392
 counts forecast 19,494 282,624
 counts dates 185,323 3,102,464
 counts unet 108,529 29,032,448
+counts vit_tiny 359,266 24,847,296
 counts lstm_text 107,713 3,960,960
 counts char_lstm 871,745 111,312,896
 counts lstm_imdb 2,691,713 10,485,888
