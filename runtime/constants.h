@@ -33,6 +33,22 @@ enum {
     RT_LIST = 16,       /* numbers in a list of the recipe */
 };
 
+/* What random numbers are for, a counter of Philox: programs draw them, and scripts some of them,
+ * too. */
+enum {
+    RT_PURPOSE_INIT = 1,
+    RT_PURPOSE_SHUFFLE = 2,
+    RT_PURPOSE_DATA = 3,
+    RT_PURPOSE_AUGMENT = 4,
+    RT_PURPOSE_GENERATE = 5,
+    RT_PURPOSE_SPLIT = 6,
+    RT_PURPOSE_DROPOUT = 16,    /* + index of the layer */
+    RT_PURPOSE_NORMAL = 1 << 20 /* + index of the node */
+};
+
+/* The share of a table's rows for its test split, if neither data nor recipe say more. */
+#define RT_TEST_SHARE 0.2
+
 /* Kernels for processors (runtime/cpu). */
 enum {
     RT_TILE_ROWS_MOST = 8,          /* rows of a register tile two vectors wide: tile.h */

@@ -663,17 +663,6 @@ static inline RT_EVERYWHERE int32_t rt_integer_at(const char *row, int type, int
     }
 }
 
-enum {
-    RT_PURPOSE_INIT = 1,
-    RT_PURPOSE_SHUFFLE = 2,
-    RT_PURPOSE_DATA = 3,
-    RT_PURPOSE_AUGMENT = 4,
-    RT_PURPOSE_GENERATE = 5,
-    RT_PURPOSE_SPLIT = 6,
-    RT_PURPOSE_DROPOUT = 16,    /* + index of the layer */
-    RT_PURPOSE_NORMAL = 1 << 20 /* + index of the node */
-};
-
 #ifdef __cplusplus
 }
 #endif

@@ -38,6 +38,18 @@ void text_add(Text *t, const char *s)
     text_addn(t, s, strlen(s));
 }
 
+void text_add_argument(Text *t, size_t open, size_t *line, const char *word, int width)
+{
+    if (t->len > open && t->len - *line + strlen(word) + 3 > (size_t)width) {
+        text_add(t, ",\n");
+        *line = t->len;
+        text_printf(t, "%*s", (int)open, "");
+    } else if (t->len > open) {
+        text_add(t, ", ");
+    }
+    text_add(t, word);
+}
+
 void text_printf(Text *t, const char *fmt, ...)
 {
     va_list ap, again;

@@ -14,6 +14,10 @@ typedef struct Text {
 Text text_new(Arena *a);
 void text_add(Text *t, const char *s);
 void text_addn(Text *t, const char *s, size_t n);
+/* Adds an argument to a call, whose parenthesis ends at `open`: behind a comma, if it is not the
+ * first one, and in a new line below the first argument, if its line would have more than `width`
+ * columns.  *line: where the last line begins, 0 at first. */
+void text_add_argument(Text *t, size_t open, size_t *line, const char *word, int width);
 void text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds lines, each with `columns` more blanks before it.  If `columns` is negative, drops as many

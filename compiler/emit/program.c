@@ -175,12 +175,14 @@ static void training_tables(const Writer *w, Text *out)
 
 void program_end(Writer *w, Text *out)
 {
-    if (w->in->train->training)
+    const bool training = w->in->train->training;
+
+    if (training)
         text_printf(out, "static const RtPhase train[] = {\n%s};\n\n", w->train.s);
     text_printf(out, "static const RtPhase test[] = {\n%s};\n\n", w->test.s);
     if (w->in->token)
         text_printf(out, "static const RtPhase token[] = {\n%s};\n\n", w->token.s);
-    if (w->in->train->training)
+    if (training)
         training_tables(w, out);
     tables_write(w, out);
 }

@@ -39,8 +39,6 @@ static void parameter(Writer *w, Text *t, const Param *p)
 
 static void sum_table(const Graph *g, Text *t)
 {
-    if (!g->training)
-        return;
     text_add(t, "static const RtSum sums[] = {\n");
     for (int i = 0; i < g->step->nsum; i++) {
         const Sum *s = &g->step->sum[i];
@@ -79,8 +77,6 @@ static const char *or_none(const char *units)
 static void buckets(const Writer *w, Text *t)
 {
     const Step *s = w->in->train->step;
-    if (!w->in->train->training)
-        return;
     text_add(t, "/* ---- buckets of gradients, which ranks add beside the backward pass: complete "
                 "after train[ready]; updated before train[due] of the next step ---- */\n\n"
                 "static const RtBucket buckets[] = {\n");
@@ -546,10 +542,12 @@ void tables_write(Writer *w, Text *t)
     for (int i = 0; i < g->nparam; i++)
         parameter(w, t, g->param[i]);
     text_add(t, "};\n\n");
-    sum_table(g, t);
-    scaling(g->step, t);
-    buckets(w, t);
-    ranges(w, t);
+    if (g->training) {
+        sum_table(g, t);
+        scaling(g->step, t);
+        buckets(w, t);
+        ranges(w, t);
+    }
     input_table(w, t);
     recipe_names(w, t);
     if (g->recipe.ntarget > 1)

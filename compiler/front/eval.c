@@ -121,9 +121,9 @@ static Value subscript(Lower *l, Expr *e)
 static Value weight_of(Lower *l, Expr *e, const Layer *layer, Span at)
 {
     const char *name = arena_printf(l->arena, "%s.weight", layer->path);
-    for (int i = 0; i < l->g->nparam; i++)
-        if (strcmp(l->g->param[i]->name, name) == 0)
-            return value_node(l->g->param[i]->node);
+    const Param *p = graph_find_param(l->g, name);
+    if (p)
+        return value_node(p->node);
     lower_fail(l, e, at, "the layer %s has no weight yet", layer->name);
     diag_help(l->diag, "call it first: its input says how large the weight is");
     return value_poison();

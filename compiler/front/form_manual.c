@@ -1,4 +1,5 @@
 /* form_manual.c -- keys of a train block and their forms as text, for manuals and completion. */
+#include "base/text.h"
 #include "front/train.h"
 #include <math.h>
 #include <string.h>
@@ -61,15 +62,19 @@ bool form_required(const Field *f)
     return isnan(f->fallback);
 }
 
-const char *form_signature(Arena *a, const Form *form)
+const char *form_signature(Arena *a, const Form *form, int width)
 {
-    const char *text = form->name;
+    Text t = text_new(a);
+    text_printf(&t, "%s(", form->name);
+    const size_t open = t.len;
+    size_t line = 0;
     for (const Field *f = form->field; f < form->field + FORM_FIELDS && f->name; f++) {
         const char *v = form_fallback(a, f);
         const char *word = v                  ? arena_printf(a, "%s = %s", f->name, v)
                            : form_required(f) ? f->name
                                               : arena_printf(a, "[%s]", f->name);
-        text = arena_printf(a, "%s%s%s", text, f == form->field ? "(" : ", ", word);
+        text_add_argument(&t, open, &line, word, width);
     }
-    return form->field[0].name ? arena_printf(a, "%s)", text) : text;
+    text_add(&t, ")");
+    return form->field[0].name ? t.s : form->name;
 }

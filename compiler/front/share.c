@@ -87,14 +87,6 @@ void share_targets(Graph *g)
     g->targets[0] = g->target = g->input;
 }
 
-static const Param *param_named(const Graph *g, const char *name)
-{
-    for (int i = 0; i < g->nparam; i++)
-        if (strcmp(g->param[i]->name, name) == 0)
-            return g->param[i];
-    return NULL;
-}
-
 static void suggest_param(const Graph *g, const char *name, Diag *d)
 {
     const char **known = NULL;
@@ -151,7 +143,7 @@ static bool check_vocab(const Graph *g, Diag *d)
 const Param *share_missing(const Graph *own, const Graph *trained)
 {
     for (int i = 0; i < own->nparam; i++) {
-        const Param *p = own->param[i], *q = param_named(trained, p->name);
+        const Param *p = own->param[i], *q = graph_find_param(trained, p->name);
         if (!q || !shape_same(&p->file, &q->file))
             return p;
     }
@@ -163,7 +155,8 @@ bool share_check(const Graph *own, const Graph *trained, Diag *d)
     Arena *a = own->arena;
     if (!check_vocab(own, d))
         return false;
-    const Param *p = share_missing(own, trained), *q = p ? param_named(trained, p->name) : NULL;
+    const Param *p = share_missing(own, trained),
+                *q = p ? graph_find_param(trained, p->name) : NULL;
     if (!p)
         return true;
     if (q)
@@ -189,48 +182,43 @@ bool share_check(const Graph *own, const Graph *trained, Diag *d)
 
 /* ---- weights with numbered names */
 
-/* A hash of what each node computes, from its operation, its parameters and its inputs. */
-static uint64_t *signatures(const Graph *g)
+/* Whether nodes of two graphs have the same value.  same[id]: the node of the other graph that is
+ * known to have the value of a node of the first one. */
+static bool same_value(const Node **same, const Node *a, const Node *b)
 {
-    uint64_t *of = arena_alloc(g->arena, sizeof *of * (size_t)(g->next_id + 1));
-    for (int i = 0; i < g->nnode; i++) {
-        const Node *n = g->node[i];
-        const char *name = n->param ? n->param->name : n->op->leaf == LEAF_INPUT ? n->name : "";
-        uint64_t h = text_hash(n->op->name, strlen(n->op->name), 0);
-        h = text_hash(name, strlen(name), h);
-        h = text_hash(n->shape.dim, sizeof *n->shape.dim * (size_t)n->shape.rank, h);
-        for (int k = 0; k < n->nattr; k++) {
-            const Attr *a = &n->attr[k];
-            h = text_hash(a->key, strlen(a->key), h);
-            h = text_hash(&a->i, sizeof a->i, h);
-            h = text_hash(&a->f, sizeof a->f, h);
-            h = a->s ? text_hash(a->s, strlen(a->s), h) : h;
-        }
-        for (int k = 0; k < n->nin; k++)
-            h = text_hash(&of[n->in[k]->id], sizeof *of, h);
-        of[n->id] = h;
-    }
-    return of;
+    if (same[a->id] == b)
+        return true;
+    if (a->op != b->op || a->nin != b->nin || !shape_same(&a->shape, &b->shape) ||
+        !node_same_attrs(a, b))
+        return false;
+    if ((a->param || a->op->leaf == LEAF_INPUT) && strcmp(a->name, b->name) != 0)
+        return false;
+    for (int i = 0; i < a->nin; i++)
+        if (!same_value(same, a->in[i], b->in[i]))
+            return false;
+    same[a->id] = b;
+    return true;
 }
 
-static bool reads(const Node *n, const Node *x)
+static bool reads(const Node *n, const Param *p)
 {
     bool found = false;
     for (int k = 0; k < n->nin; k++)
-        found |= n->in[k] == x;
+        found |= n->in[k] == p->node;
     return found;
 }
 
-/* Whether a layer of `own` computes the same with p as a layer of `trained` with q: it also reads
- * the same value. */
-static bool serves_equally(const Graph *own, const uint64_t *one, const Param *p,
-                           const Graph *trained, const uint64_t *other, const Param *q)
+/* Whether a layer computes the same with p as a layer of `trained` with q: both read one value. */
+static bool serves_equally(const Node **same, const Graph *own, const Param *p,
+                           const Graph *trained, const Param *q)
 {
-    for (int i = 0; i < own->nnode; i++)
-        for (int k = 0; k < trained->nnode && reads(own->node[i], p->node); k++)
-            if (one[own->node[i]->id] == other[trained->node[k]->id] &&
-                reads(trained->node[k], q->node))
+    for (int i = 0; i < own->nnode; i++) {
+        if (!reads(own->node[i], p))
+            continue;
+        for (int k = 0; k < trained->nnode; k++)
+            if (reads(trained->node[k], q) && same_value(same, own->node[i], trained->node[k]))
                 return true;
+    }
     return false;
 }
 
@@ -250,11 +238,11 @@ static const char *kind_of(Arena *a, const char *part)
     return n < all ? arena_printf(a, "%.*s", (int)n, part) : NULL;
 }
 
-/* Whether a variable of the model has this name. */
-static bool binds(const Decl *model, const char *name)
+/* Whether a variable of the model gives a layer this name. */
+static bool names_layer(const Decl *model, const char *name)
 {
     for (int i = 0; i < model->body.n; i++)
-        if (model->body.v[i]->kind == ST_BIND && strcmp(model->body.v[i]->name, name) == 0)
+        if (model->body.v[i]->names_layer && strcmp(model->body.v[i]->name, name) == 0)
             return true;
     return false;
 }
@@ -272,13 +260,13 @@ static bool has_others(const Graph *g, const char *part, const char *kind)
 
 void share_warn(const Decl *model, const Graph *own, const Graph *trained, Diag *d)
 {
-    const uint64_t *one = signatures(own), *other = signatures(trained);
+    const Node **same = arena_alloc(own->arena, sizeof *same * (size_t)(own->next_id + 1));
     const char *last = "";
     for (int i = 0; i < own->nparam; i++) {
-        const Param *p = own->param[i], *q = param_named(trained, p->name);
+        const Param *p = own->param[i], *q = graph_find_param(trained, p->name);
         const char *part = first_part(own->arena, p), *kind = kind_of(own->arena, part);
-        if (!q || !kind || strcmp(last, part) == 0 || binds(model, part) ||
-            !has_others(trained, part, kind) || serves_equally(own, one, p, trained, other, q))
+        if (!q || !kind || strcmp(last, part) == 0 || names_layer(model, part) ||
+            !has_others(trained, part, kind) || serves_equally(same, own, p, trained, q))
             continue;
         last = part;
         diag_warn(d, p->span,

@@ -209,7 +209,8 @@ const char *form_values(Arena *a, const Field *f, const char *mark);
  * default. */
 const char *form_fallback(Arena *a, const Field *f);
 bool form_required(const Field *f);
-/* "sgd(lr, momentum = 0, [step])": a field in brackets may be left out. */
-const char *form_signature(Arena *a, const Form *form);
+/* "sgd(lr, momentum = 0, [step])": a field in brackets may be left out.  Lines have `width` columns
+ * at most. */
+const char *form_signature(Arena *a, const Form *form, int width);
 
 #endif

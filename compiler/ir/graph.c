@@ -192,12 +192,12 @@ static Param *new_param(Graph *g, const char *name, Shape file, const Init *init
 
 /* Names of parameters have long equal beginnings: without hashes, their comparison takes a sixth of
  * `tenon check models/inception_v3.tn`. */
-static Node *find_param(const Graph *g, const char *name)
+Param *graph_find_param(const Graph *g, const char *name)
 {
     const uint64_t hash = text_hash(name, strlen(name), 0);
     for (int i = 0; i < g->nparam; i++)
         if (g->param[i]->hash == hash && !strcmp(g->param[i]->name, name))
-            return g->param[i]->node;
+            return g->param[i];
     return NULL;
 }
 
@@ -205,7 +205,8 @@ static Node *find_param(const Graph *g, const char *name)
  * most doubles the size of a parameter. */
 Node *graph_param(Graph *g, Diag *d, const char *name, Shape file, const Init *init, Span at)
 {
-    Node *n = find_param(g, name);
+    const Param *known = graph_find_param(g, name);
+    Node *n = known ? known->node : NULL;
     file.batched = false;
     if (n && shape_same(&n->param->file, &file))
         return n;

@@ -212,6 +212,7 @@ Node *graph_add(Graph *g, const Op *op, Node *const *in, int nin, Span at);
 Node *graph_input(Graph *g, const char *name, Shape s, DType t, Span at);
 Node *graph_label(Graph *g, Shape s, Span at);
 Node *graph_target(Graph *g, const char *name, Shape s, Span at);
+Param *graph_find_param(const Graph *g, const char *name); /* NULL: there is none */
 /* Returns the parameter with this name; the first use makes it, later uses share it.  Reports an
  * error and returns NULL when the shapes differ.  `init`, if not NULL, overrides the init of the
  * recipe. */

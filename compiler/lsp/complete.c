@@ -225,7 +225,7 @@ static void add_key_values(Choices *m, const TrainKey *k)
         add_targets(m);
     for (const Form *f = k->forms; f && f->name; f++)
         if (strcmp(f->name, "NAME") != 0)
-            add_item(m, f->name, ITEM_VALUE, form_signature(m->s->arena, f), f->about, NULL);
+            add_item(m, f->name, ITEM_VALUE, form_signature(m->s->arena, f, 1000), f->about, NULL);
     for (int i = 0; k->field.words && k->field.words[i]; i++)
         add_item(m, k->field.words[i], ITEM_VALUE, NULL, NULL, NULL);
     for (int i = 0; k->losses && k->losses[i]; i++)

@@ -242,7 +242,7 @@ static void add_key(Hover *h, const TrainKey *k)
 
 static void add_form(Hover *h, const Form *f)
 {
-    add_code(h, "tenon", form_signature(h->arena, f));
+    add_code(h, "tenon", form_signature(h->arena, f, 1000));
     text_printf(&h->t, "%s\n\n", f->about ? f->about : "");
     for (const Field *x = f->field; x < f->field + FORM_FIELDS && x->name; x++)
         text_printf(&h->t, "- `%s`: %s (%s)\n", x->name, x->about ? x->about : "",

@@ -375,13 +375,14 @@ static void parameters_of_peer(Graph *g)
 {
     const Graph *t = g->peer;
 
-    for (int i = 0; i < g->nparam; i++)
-        for (int k = 0; k < t->nparam; k++)
-            if (!strcmp(g->param[i]->name, t->param[k]->name)) {
-                g->param[i]->offset = t->param[k]->offset;
-                memcpy(g->param[i]->offset_state, t->param[k]->offset_state,
-                       sizeof t->param[k]->offset_state);
-            }
+    for (int i = 0; i < g->nparam; i++) {
+        Param *p = g->param[i];
+        const Param *q = graph_find_param(t, p->name);
+        if (q) {
+            p->offset = q->offset;
+            memcpy(p->offset_state, q->offset_state, sizeof q->offset_state);
+        }
+    }
     g->step->parameter_bytes = t->step->parameter_bytes;
     g->step->state_bytes = t->step->state_bytes;
     g->step->fixed_bytes = t->step->parameter_bytes + t->step->state_bytes;

@@ -197,6 +197,7 @@ static void add_synthetic(const Graph *g, PlaceList *l)
     const int64_t features = graph_numbers(g), part = 4000000 / features;
     const int64_t each = tokens ? features : (features + labels - 1) / labels;
     const int64_t block = tokens ? 4 : 16;
+    places_int(l, "purpose_data", RT_PURPOSE_DATA);
     places_flag(l, "synthetic", strcmp(data->name, "synthetic") == 0);
     places_int(l, "samples", data->samples);
     places_int(l, "test_samples", data->test_samples);
@@ -288,7 +289,6 @@ static const char *name_list(Arena *a, const Texts *names)
 /* Adds the places for a table. */
 static void add_columns(const Recipe *r, PlaceList *l)
 {
-    enum { USUAL = 20 }; /* percent of the rows, as in runtime/data/tabular.c */
     const DataSpec *data = &r->data;
     places_flag(l, "columns", data->columns);
     places_add(l, "table_inputs", data->input.n ? name_list(l->arena, &data->input) : NULL);
@@ -296,7 +296,8 @@ static void add_columns(const Recipe *r, PlaceList *l)
     places_add(l, "table_targets", name_list(l->arena, &data->target));
     places_flag(l, "standardized", data->standardize);
     places_flag(l, "missing_mean", data->missing);
-    places_number(l, "test_share", data->test > 0 ? data->test : USUAL / 100.0);
+    places_number(l, "test_share", data->test > 0 ? data->test : RT_TEST_SHARE);
+    places_int(l, "purpose_split", RT_PURPOSE_SPLIT);
 }
 
 static void add_data(const Graph *g, PlaceList *l)

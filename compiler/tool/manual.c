@@ -32,8 +32,8 @@ const char *manual_signature(Arena *a, const Op *op, int width)
 {
     Text t = text_new(a);
     text_printf(&t, "%s(", op->name);
-    const size_t indent = t.len;
-    size_t line = 0; /* where the line begins */
+    const size_t parenthesis = t.len;
+    size_t line = 0;
     for (const OpArg *g = op->arg; g < op->arg + OP_ARGS && g->name; g++) {
         const bool open = g->fallback && strcmp(g->fallback, "none") == 0;
         const char *word = open ? arena_printf(a, "[%s]", g->name)
@@ -41,14 +41,7 @@ const char *manual_signature(Arena *a, const Op *op, int width)
                                ? g->name
                                : arena_printf(a, g->type == ARG_STRING ? "%s = \"%s\"" : "%s = %s",
                                               g->name, g->fallback);
-        if (g > op->arg && t.len - line + strlen(word) + 3 > (size_t)width) {
-            text_add(&t, ",\n");
-            line = t.len;
-            text_printf(&t, "%*s", (int)indent, "");
-        } else if (g > op->arg) {
-            text_add(&t, ", ");
-        }
-        text_add(&t, word);
+        text_add_argument(&t, parenthesis, &line, word, width);
     }
     text_add(&t, ")");
     return t.s;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "ops/op.h"
 #include "tool/option.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static void list_key(Arena *a, const TrainKey *k)
         help_row(arena_printf(a, "%s = %s", k->name, k->losses[i]), COLUMN,
                  op_find(k->losses[i])->brief);
     for (const Form *f = k->forms; f && f->name; f++)
-        help_row(arena_printf(a, "%s = %s", k->name, form_signature(a, f)), COLUMN,
+        help_row(arena_printf(a, "%s = %s", k->name, form_signature(a, f, INT_MAX)), COLUMN,
                  plain(a, f->about));
     for (int i = 0; expects(k) && k->field.words[i]; i++)
         help_row(arena_printf(a, "%s = %s %s ...", k->name, k->field.words[i],
@@ -87,7 +88,7 @@ static void print_key(Arena *a, const TrainKey *k)
     for (int i = 0; k->losses && k->losses[i]; i++)
         help_row(k->losses[i], COLUMN - 30, op_find(k->losses[i])->brief);
     for (const Form *f = k->forms; f && f->name; f++)
-        help_row(form_signature(a, f), COLUMN - 30, plain(a, f->about));
+        help_row(form_signature(a, f, INT_MAX), COLUMN - 30, plain(a, f->about));
     help_row("default", COLUMN - 30,
              k->example ? arena_printf(a, "none: the key must be given, such as %s", k->example)
                         : default_of(a, k));
@@ -95,7 +96,7 @@ static void print_key(Arena *a, const TrainKey *k)
 
 static void print_form(Arena *a, const TrainKey *k, const Form *form)
 {
-    printf("%s = %s\n", k->name, form_signature(a, form));
+    printf("%s = %s\n", k->name, form_signature(a, form, INT_MAX));
     help_text(plain(a, form->about), 0);
     if (form->field[0].name)
         puts("");

@@ -481,8 +481,7 @@ bool tool_show(const Command *c, const Front *f, Diag *d)
     if (front_predicts(f) && (c->options.cuda || c->threads || c->ranks > 1)) {
         diag_warn(d, g->input->span,
                   "--threads, --ranks and --target cuda print a training step, and '%s' has no "
-                  "train "
-                  "block",
+                  "train block",
                   g->name);
         return true;
     }

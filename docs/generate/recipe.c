@@ -5,23 +5,7 @@
 #include "reference.h"
 #include <string.h>
 
-/* A long call in several lines, which begin after its parenthesis. */
-static const char *wrapped(const char *call)
-{
-    enum { WIDTH = 110 };
-    const char *rest = call, *all = "";
-    const int indent = (int)strcspn(call, "(") + 1;
-    while (strlen(rest) > (size_t)(*all ? WIDTH - indent : WIDTH)) {
-        const char *cut = rest + (*all ? WIDTH - indent : WIDTH);
-        while (cut > rest && !(cut[0] == ' ' && cut[-1] == ','))
-            cut--;
-        if (cut == rest)
-            break;
-        all = made("%s%.*s\n%*s", all, (int)(cut - rest), rest, indent, "");
-        rest = cut + 1;
-    }
-    return made("%s%s", all, rest);
-}
+enum { WIDTH = 110 };
 
 #define ROW(p, ...) page_row(p, (const char *const[]){__VA_ARGS__})
 #define TABLE(p, ...) page_table(p, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), (const char *const[]){__VA_ARGS__})
@@ -32,7 +16,7 @@ static void form(Page *p, const Form *form)
     page_subsection(p, name ? "A name or a directory" : form->name);
     page_paragraph(p, "%s", made_sentence(form->about));
     if (named && !name)
-        page_code(p, "text", wrapped(form_signature(made_arena(), form)));
+        page_code(p, "text", form_signature(made_arena(), form, WIDTH));
     if (form->formula)
         page_code(p, "text", form->formula);
     for (const Field *f = form->field; f < form->field + FORM_FIELDS && f->name; f++) {

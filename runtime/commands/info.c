@@ -221,8 +221,9 @@ int info_run(const RtProgram *p, const Options *o)
         if (p->call[i].algorithm && *p->call[i].algorithm)
             printf("  %s (%s): %s\n", p->call[i].what, p->call[i].kernel, p->call[i].algorithm);
     printf("phases:\n");
+    const RtPhase *phase = p->trained ? p->test : p->train;
     for (int i = 0; i < (p->trained ? p->ntest : p->ntrain); i++)
-        printf("  %s\n", p->trained ? p->test[i].what : p->train[i].what);
+        printf("  %s\n", phase[i].what);
     printf("weights:\n");
     for (int i = 0; i < p->nparam; i++) {
         printf("  %s (", p->param[i].name);

@@ -23,14 +23,21 @@ static bool fits_real(const Tabular *t, double v)
     return fabs(v) <= (t->p->real_bytes == 8 ? DBL_MAX : (double)FLT_MAX);
 }
 
+static void count_replaced(Replaced *r, const Tabular *t, int64_t row)
+{
+    if (r->n++ == 0)
+        r->line = t->sheet.line[row];
+}
+
 /* The number in a cell of a column of numbers. */
-static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
+static double number_at(Tabular *t, int64_t row, int64_t k, bool target)
 {
     const char *text = sheet_cell(&t->sheet, row, k);
     double v;
     if (csv_is_missing(text)) {
         if (target || !t->recipe->mean)
             refuse_gap(t, row, k, target ? fill_target : fill_gap);
+        count_replaced(&t->missing, t, row);
         return t->columns.at[k].mean;
     }
     if (!csv_number(text, &v))
@@ -46,7 +53,7 @@ static double number_at(const Tabular *t, int64_t row, int64_t k, bool target)
 
 /* The number in a cell of an input column of numbers, standardised.  A number far from all others
  * can be too large after the division by their deviation. */
-static double standardized_at(const Tabular *t, int64_t row, int64_t k)
+static double standardized_at(Tabular *t, int64_t row, int64_t k)
 {
     const Column *c = &t->columns.at[k];
     const double v = number_at(t, row, k, false),
@@ -58,16 +65,11 @@ static double standardized_at(const Tabular *t, int64_t row, int64_t k)
     return z;
 }
 
-/* The category in a cell; -1: it is none of the training split, and the recipe allows it. */
-static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target)
+static void __attribute__((noreturn))
+refuse_category(const Tabular *t, int64_t row, int64_t k, bool target)
 {
     const Column *c = &t->columns.at[k];
     const char *text = sheet_cell(&t->sheet, row, k);
-    if (target && csv_is_missing(text))
-        refuse_gap(t, row, k, fill_target);
-    const int32_t v = columns_find(c, text);
-    if (v >= 0 || (!target && t->recipe->other))
-        return v;
     int best = near_most(strlen(text)), nearest = -1;
     for (int32_t i = 0; i < c->value.n; i++) {
         const Piece *p = &c->value.piece[i];
@@ -86,6 +88,21 @@ static int32_t category_at(const Tabular *t, int64_t row, int64_t k, bool target
                         : "remove the row");
 }
 
+/* The category in a cell; -1: it is none of the training split, and the recipe allows it. */
+static int32_t category_at(Tabular *t, int64_t row, int64_t k, bool target)
+{
+    const Column *c = &t->columns.at[k];
+    const char *text = sheet_cell(&t->sheet, row, k);
+    if (target && csv_is_missing(text))
+        refuse_gap(t, row, k, fill_target);
+    const int32_t v = columns_find(c, text);
+    if (v < 0 && !target && t->recipe->other)
+        count_replaced(&t->unknown, t, row);
+    else if (v < 0)
+        refuse_category(t, row, k, target);
+    return v;
+}
+
 static void put_real(const Tabular *t, char *at, int64_t i, double v)
 {
     if (t->p->real_bytes == 8)
@@ -96,13 +113,15 @@ static void put_real(const Tabular *t, char *at, int64_t i, double v)
 
 /* Stores one number for each category: 1 for the category of the row.  A missing category gets the
  * shares of the categories in the training rows.  An unknown category gets zeros. */
-static void put_categories(const Tabular *t, int64_t row, int64_t k, char *at)
+static void put_categories(Tabular *t, int64_t row, int64_t k, char *at)
 {
     const Column *c = &t->columns.at[k];
     const bool gap = csv_is_missing(sheet_cell(&t->sheet, row, k));
     int64_t all = 0;
     if (gap && !t->recipe->mean)
         refuse_gap(t, row, k, fill_gap);
+    if (gap)
+        count_replaced(&t->missing, t, row);
     const int32_t v = gap ? -1 : category_at(t, row, k, false);
     for (int32_t i = 0; gap && i < c->value.n; i++)
         all += c->value.count[i];
@@ -110,7 +129,7 @@ static void put_categories(const Tabular *t, int64_t row, int64_t k, char *at)
         put_real(t, at, t->place[k].at + i, gap ? (double)c->value.count[i] / (double)all : i == v);
 }
 
-static void put_token(const Tabular *t, int64_t row, int64_t k, char *at)
+static void put_token(Tabular *t, int64_t row, int64_t k, char *at)
 {
     if (csv_is_missing(sheet_cell(&t->sheet, row, k)))
         refuse_gap(t, row, k, fill_token);
@@ -118,7 +137,7 @@ static void put_token(const Tabular *t, int64_t row, int64_t k, char *at)
     ((int32_t *)(void *)at)[t->place[k].at] = v < 0 ? -1 : (int32_t)t->place[k].first + v;
 }
 
-void cells_put_inputs(const Tabular *t, int64_t row)
+void cells_put_inputs(Tabular *t, int64_t row)
 {
     for (int64_t k = 0; k < t->columns.ninput; k++) {
         const Column *c = &t->columns.at[k];
@@ -133,7 +152,7 @@ void cells_put_inputs(const Tabular *t, int64_t row)
     }
 }
 
-void cells_put_targets(const Tabular *t, int64_t row)
+void cells_put_targets(Tabular *t, int64_t row)
 {
     int64_t column = t->columns.ninput;
     for (int k = 0; k < number_of_targets(t->p); k++) {

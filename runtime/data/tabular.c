@@ -233,7 +233,6 @@ static bool is_path(const char *a, const char *b)
 static const char *find_split(const RtProgram *p, const char *found, const char *split,
                               Split *share)
 {
-    const double usual = 0.2; /* the share of the test split, if the recipe gives none */
     const char *own = NULL, *test = NULL, *validation = NULL, *whole = found;
     if (find_is_directory(found)) {
         const char *train = file_in(found, "train"), *named = file_in(found, last_name(found));
@@ -247,7 +246,7 @@ static const char *find_split(const RtProgram *p, const char *found, const char 
         rt_die("%s holds no table: neither train.csv and test.csv, nor %s.csv (or .tsv)", found,
                last_name(found));
     if (whole)
-        shares_divide(p, found, split, test, validation, usual, share);
+        shares_divide(p, found, split, test, validation, RT_TEST_SHARE, share);
     return own ? own : whole;
 }
 
@@ -302,27 +301,16 @@ static void keep_ids(Tabular *t, const char *name)
         t->d->id[i] = rt_format("%s", sheet_cell(s, i, k));
 }
 
-/* Says how many values of the inputs are missing or unknown, and the line of the first one: the
- * recipe allows them. */
+/* Says how many values of the inputs the recipe has replaced. */
 static void note_replaced(const Tabular *t)
 {
-    int64_t missing = 0, unknown = 0, first[2] = {0};
-    for (int64_t i = 0; i < t->sheet.n; i++)
-        for (int64_t k = 0; k < t->columns.ninput; k++) {
-            const Column *c = &t->columns.at[k];
-            const char *text = sheet_cell(&t->sheet, i, k);
-            const bool gap = csv_is_missing(text);
-            if (gap && missing++ == 0)
-                first[0] = t->sheet.line[i];
-            if (!gap && c->category && columns_find(c, text) < 0 && unknown++ == 0)
-                first[1] = t->sheet.line[i];
-        }
-    if (missing > 0)
+    const Replaced *m = &t->missing, *u = &t->unknown;
+    if (m->n > 0)
         rt_note("%s:%lld: %lld missing value%s, taken as the mean of the column", t->sheet.path,
-                (long long)first[0], (long long)missing, missing == 1 ? "" : "s");
-    if (unknown > 0)
+                (long long)m->line, (long long)m->n, m->n == 1 ? "" : "s");
+    if (u->n > 0)
         rt_note("%s:%lld: %lld categor%s that the training split does not have, taken as `other`",
-                t->sheet.path, (long long)first[1], (long long)unknown, unknown == 1 ? "y" : "ies");
+                t->sheet.path, (long long)u->line, (long long)u->n, u->n == 1 ? "y" : "ies");
 }
 
 void tabular_open_input(const RtProgram *p, const char *path, const char *id, Data *d)

@@ -14,15 +14,21 @@ typedef struct Place {
     int64_t first;     /* tokens: the token of its first category */
 } Place;
 
+/* Values that the recipe replaces: how many, and the line of the first one. */
+typedef struct Replaced {
+    int64_t n, line;
+} Replaced;
+
 typedef struct Tabular {
     const RtProgram *p;
     const RtTable *recipe;
     Data *d;
     Sheet sheet;
     Columns columns;
-    Place *place; /* [columns.ninput] */
-    bool targets; /* the sheet has the columns of the targets, too */
-    bool trained; /* weights determine columns of the training split, too */
+    Place *place;              /* [columns.ninput] */
+    bool targets;              /* the sheet has the columns of the targets, too */
+    bool trained;              /* weights determine columns of the training split, too */
+    Replaced missing, unknown; /* values and categories of inputs */
 } Tabular;
 
 /* ---- the inputs and targets of the program */
@@ -72,7 +78,7 @@ const char *places_values_text(const Column *c);
 
 /* cells.c: stores a row as the inputs and targets of a sample; dies if a value is missing, or is no
  * number or category of its column. */
-void cells_put_inputs(const Tabular *t, int64_t row);
-void cells_put_targets(const Tabular *t, int64_t row);
+void cells_put_inputs(Tabular *t, int64_t row);
+void cells_put_targets(Tabular *t, int64_t row);
 
 #endif
